@@ -242,3 +242,17 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     ledger = Path(Path(pid).read_text(encoding="utf-8"))
     assert any(folder in ledger.parents for folder in folders)
     assert not ledger.parent.exists()
+
+
+def test_what_a_killed_trace_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    pid = f"{tmp_path}/pid"
+    kill_us = f"""\
+import os, signal
+open({pid!r}, "w").write(os.environ["DATAMILL_TRACE_LEDGER"])
+os.kill(os.getppid(), signal.SIGKILL)
+"""
+    assert trace(tmp_path, sys.executable, "-c", kill_us).returncode == -signal.SIGKILL
+    ledger = Path(Path(pid).read_text(encoding="utf-8"))
+    assert ledger.exists()
+    trace(tmp_path, "true")
+    assert not ledger.parent.exists()

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
 from datamill.allocators.trace import TracedInterpreter
-from datamill.experiment.messages.arguments import argument
 
 
 class State(IntFlag):
@@ -27,12 +26,12 @@ _LIMITS = {
     "pools nor arenas; use a build with the global lock",
     State.UNKNOWN_VERSION: "nothing is counted: this version of CPython is not one of 3.11 to 3.14",
     State.NO_POOLS: "pools and arenas are not counted: requests are served by another allocator than "
-    "CPython's own, as with PYTHONMALLOC=malloc",
+    "CPython's, as with PYTHONMALLOC=malloc",
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
     State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
     State.NO_BEGINNING: "nothing is counted: it never said that it begins a program, as where Python is "
-    "part of another program; mark what is to be counted with datamill.allocators.region, and trace with "
-    f"{argument('regions', verb='allocators trace')}",
+    "part of another program; mark what is to be counted with datamill.allocators.region, and count "
+    "regions only",
 }
 
 #: What no trace of CPython sees.
@@ -63,7 +62,7 @@ def list_invisible(
     if loaded == 0:
         yield (
             "The program did not load the tracer: it is linked statically, belongs to another C library or "
-            "another processor, or runs with other rights (setuid). Nothing is counted."
+            "another processor, or changes its rights as it starts (setuid). Nothing is counted."
         )
     elif interpreter_count == 0:
         yield (

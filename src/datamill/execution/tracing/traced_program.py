@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,6 +19,8 @@ from datamill.experiment.errors import InputError
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH)
 #: Signals that a terminal sends to both.
 _SHARED = (signal.SIGINT, signal.SIGQUIT)
+#: Folders of ledgers, with the process that made them.
+_FOLDER = "datamill-trace-"
 _NOT_FOUND, _NOT_EXECUTABLE = "is not here", "cannot be executed"
 
 
@@ -29,8 +32,9 @@ def opening_ledger(header: bytes, size: int) -> Iterator[tuple[Path, mmap.mmap]]
     """
     # In memory where there is such a folder: a ledger is mostly holes, and worthless after a crash.
     shared = Path("/dev/shm")
-    folder = shared if os.access(shared, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="datamill-trace-", dir=folder) as name:
+    folder = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+    _remove_left_ledgers(folder)
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-", dir=folder) as name:
         Path(name).chmod(0o711)
         path = Path(name) / "ledger"
         with path.open("w+b") as file:
@@ -39,6 +43,16 @@ def opening_ledger(header: bytes, size: int) -> Iterator[tuple[Path, mmap.mmap]]
             file.truncate(size)
             with mmap.mmap(file.fileno(), size) as mapped:
                 yield path, mapped
+
+
+def _remove_left_ledgers(folder: Path) -> None:
+    """Remove what a command that was killed left there."""
+    for left in folder.glob(f"{_FOLDER}*-*"):
+        pid = left.name.removeprefix(_FOLDER).split("-")[0]
+        with suppress(OSError):
+            is_ours = left.stat().st_uid == os.getuid()
+            if is_ours and pid.isdigit() and not Path("/proc", pid).exists():
+                shutil.rmtree(left)
 
 
 def run_traced(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from datamill.allocators.trace import AllocationTrace
 
 
-def list_trace_values(trace: AllocationTrace, *, stacks: bool) -> dict[str, Any]:
+def list_trace_values(trace: AllocationTrace, *, stacks: bool) -> dict[str, object]:
     """Return all that a trace found.
 
     `totals` has the number of events by name; `outside` those while interpreters started, compiled their
     program and ended, which are not in `totals`. `lines` has an entry for each event in each line, and
-    `not_visible`
-    sentences. `stacks` is there where stacks were kept, innermost frame first.
+    `not_visible` sentences. `stacks` is there where stacks were kept, innermost frame first.
     """
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "totals": trace.totals,
         "outside": trace.outside,
         "lines": [

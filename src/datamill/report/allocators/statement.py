@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from datamill.allocators.events import EVENTS
 from datamill.allocators.trace import AllocationTrace, TracedLine
-from datamill.experiment.messages.numbers import format_count
+from datamill.experiment.messages.numbers import format_count, format_fixed
 
 
 def phrase_answer(trace: AllocationTrace) -> str:
@@ -17,8 +17,8 @@ def phrase_answer(trace: AllocationTrace) -> str:
     where = "1 interpreter" if trace.interpreter_count == 1 else f"{trace.interpreter_count} interpreters"
     forks = f" and {format_count(trace.forks)} forks of it" if trace.forks else ""
     return (
-        f"{format_count(counted)} binning events in {where}{forks}, and {format_count(others)} other events "
-        "of the allocator."
+        f"{format_count(counted)} binning events in {where}{forks}, "
+        f"and {format_count(others)} other events of the allocator."
     )
 
 
@@ -55,7 +55,7 @@ def list_lines(trace: AllocationTrace, *, most: int) -> Iterator[str]:
 def phrase_line(line: TracedLine, total: int) -> str:
     """Spell a line as Listing 2.5 of the thesis does."""
     share = 100 * line.count / total
-    return f'File "{line.file}", line {line.line} in {line.function}: {line.count}, {share:.2f}%'
+    return f'File "{line.file}", line {line.line} in {line.function}: {line.count}, {format_fixed(share, 2)}%'
 
 
 def list_limits(trace: AllocationTrace) -> Iterator[str]:
