@@ -127,7 +127,7 @@ fn each_kind_of_change_is_seen_in_the_function_that_has_it() {
                     .clone()
                     .unwrap_or_else(|| function.code.clone())
             };
-            assert_ne!(kept(before), kept(after), "{what} is no line number");
+            assert_ne!(kept(before), kept(after), "{what} is not a line number");
         }
     }
 }

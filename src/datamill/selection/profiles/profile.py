@@ -94,4 +94,4 @@ def decode_profile(json: bytes, where: str) -> Profile:
     try:
         return _DECODER.decode(json)
     except msgspec.MsgspecError as error:
-        raise InputError(f"is no profile: {error}", where=where) from error
+        raise InputError(f"cannot be read as a profile: {error}", where=where) from error
