@@ -67,14 +67,15 @@ def test_what_is_no_program_is_refused_with_what_to_do(programs, capsys):
         main(["selection", "functions", str(programs / "program.c")])
     assert ended.value.code == 2
     told = capsys.readouterr().err
-    assert "program.c: is no ELF file that can be read" in told
+    assert "program.c: cannot be read as an ELF file" in told
     assert "Name a program or shared library that the build makes." in told
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_a_profile_counts_calls_and_instructions(programs):
     found = json.loads(ask("profile", programs / "by-3", "--json", "--", programs / "by-3"))
-    assert found["profile"]["functions"]["work"]["calls"] == 1
-    assert found["profile"]["functions"]["work"]["instructions"] > 3 * 1001
-    assert "valgrind" in found["profile"]["method"]
+    work = next(item for item in found["functions"] if item["name"] == "work")
+    assert work["calls"] == 1
+    assert work["instructions"] > 3 * 1001
+    assert "valgrind" in found["method"]
     assert "work" in ask("profile", programs / "by-3", "--", programs / "by-3")

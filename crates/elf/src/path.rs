@@ -15,7 +15,7 @@ use crate::trouble::Trouble;
 /// the program, in `.debug` beside it, and under `/usr/lib/debug`. One of another build is not taken.
 ///
 /// # Errors
-/// [`Trouble`] where the file cannot be read or is no program that is understood.
+/// [`Trouble`] where the file cannot be read or is not a program that is understood.
 pub fn read_path(path: &Path) -> Result<FunctionTable, Trouble> {
     let bytes = std::fs::read(path).map_err(|why| Trouble::Unreadable(why.to_string()))?;
     let debug = debug_file(path, &bytes);

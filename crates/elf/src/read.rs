@@ -19,7 +19,7 @@ const PIECE: usize = 256;
 /// Reads the table of a program from its bytes, with names from the bytes of its separate debug file if there are any.
 ///
 /// # Errors
-/// [`Trouble`] where `bytes` are no linked ELF file of an architecture that is understood. A debug file that cannot
+/// [`Trouble`] where `bytes` are not a linked ELF file of an architecture that is understood. A debug file that cannot
 /// be read is named in the table's field `lost`.
 pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, Trouble> {
     let file = parse(bytes)?;

@@ -53,7 +53,7 @@ pub struct Function {
     pub calls: Vec<String>,
     /// Named data and functions whose address it takes, each once, in the same order.
     pub refers_to: Vec<String>,
-    /// Immediate operands that are no addresses, each once, ascending.
+    /// Immediate operands that are not addresses, each once, ascending.
     pub constants: Vec<i64>,
 }
 

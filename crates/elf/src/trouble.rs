@@ -19,7 +19,7 @@ impl fmt::Display for Trouble {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(why) => write!(formatter, "cannot be read: {why}"),
-            Self::NotElf(why) => write!(formatter, "is not an ELF file that can be read: {why}"),
+            Self::NotElf(why) => write!(formatter, "cannot be read as an ELF file: {why}"),
             Self::NotLinked(kind) => {
                 write!(formatter, "is {kind}, not a linked program or library")
             }

@@ -39,7 +39,7 @@ fn a_stripped_program_has_its_functions_by_content_and_says_what_is_lost() {
             (work.instructions, work.loops)
         );
         assert!(same.name.starts_with("nameless-") && same.symbol.is_empty());
-        assert_eq!(full.content, stripped.content, "names do not count as content");
+        assert_eq!(full.content, stripped.content, "names are not content");
     }
 }
 

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from json_keys import list_keys
+from selection_records import make_function, make_profile, make_table
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, judge_benchmarks
 from datamill.analysis.gate.power import average_power, find_all_slowdowns
@@ -47,6 +48,7 @@ from datamill.protocol.api.workers import WorkerLine
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 from datamill.protocol.offers import FactorOffer, MissingLevel
 from datamill.protocol.trial import DisturbanceFacts, HostFacts
+from datamill.selection.tables.function_table import DataObject, FunctionTable
 
 #: For each verb every key, with the keys that it lies in. A new key is added here; that one goes, or has
 #: another name, takes another number in `schema`.
@@ -184,9 +186,20 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     monkeypatch.setattr(f"{check}.ask_host", lambda found, _: found)
     monkeypatch.setattr(f"{check}.list_unseen_values", lambda *_: ())
     monkeypatch.setattr(f"{check}.estimate_time", lambda *_: None)
+    monkeypatch.setattr("datamill.cli.selection.functions.read_program", _read_program)
+    monkeypatch.setattr("datamill.cli.selection.profile.read_program", _read_program)
+    monkeypatch.setattr(
+        "datamill.cli.selection.profile.profile_command", lambda *_: make_profile(work=(1, 9))
+    )
     shutil.copy(FOREIGN / "pyperf.json", "pyperf.json")
     assert CliRunner().invoke(datamill, ["new", "sorting"]).exit_code == 0
     return lambda *arguments: CliRunner().invoke(datamill, [*arguments, "--json"])
+
+
+def _read_program(path: Path) -> FunctionTable:
+    """A program with one function and one table, which differ by the file."""
+    data = DataObject("table", path.name, 8)
+    return make_table(make_function("work", path.name), data=(data,))
 
 
 def _time_commands(question: TimingQuestion, *_: object) -> TimedCommands:
@@ -233,6 +246,8 @@ ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
     "packages": (("packages", "xz"), 0),
     "platforms scores": (("platforms", "scores"), 0),
+    "selection functions": (("selection", "functions", "old", "new"), 0),
+    "selection profile": (("selection", "profile", "old", "old"), 0),
     "submit": (("submit", "sorting", "--yes"), 0),
     "time": (("time", "a", "b"), 0),
     "trials": (("trials", "7"), 0),

@@ -77,5 +77,5 @@ def test_a_table_survives_json():
         make_function("main", calls=("puts",), constants=(1, -2)), data=(DataObject("t", "1", 8),)
     )
     assert decode_table(encode_table(table), "table.json") == table
-    with pytest.raises(InputError, match=r"table\.json: is no table"):
+    with pytest.raises(InputError, match=r"table\.json: cannot be read as a table"):
         decode_table(b"{}", "table.json")

@@ -122,7 +122,7 @@ impl<'a> Image<'a> {
     /// The section that holds `address`.
     #[inline]
     pub(crate) fn section_at(&self, address: u64) -> Option<&Section<'a>> {
-        // Most words are no addresses.
+        // Most words are not addresses.
         if address < self.sections.first()?.address || address >= self.end {
             return None;
         }

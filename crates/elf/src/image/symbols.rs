@@ -132,10 +132,12 @@ pub(crate) fn symbols_of<'a>(
 ) -> (Symbols<'a>, &'static str) {
     let found = read_symbols(file.symbols(), image);
     if found.functions.is_empty() {
-        return (
-            read_symbols(file.dynamic_symbols(), image),
-            "dynamic symbols",
-        );
+        let mut shown = read_symbols(file.dynamic_symbols(), image);
+        // A stripped library may have kept what tells data within code from code.
+        if shown.marks.is_empty() {
+            shown.marks = found.marks;
+        }
+        return (shown, "dynamic symbols");
     }
     (found, "symbols")
 }

@@ -113,7 +113,7 @@ fn meet(ahead: &mut HashMap<u64, Pages>, target: u64, pages: &Pages) {
 /// Any other instruction. False where the next one is not reached from it.
 fn other(layout: &Layout<'_>, word: u32, address: u64, pages: &mut Pages, form: &mut Form) -> bool {
     let (first, second) = ((word & 31) as usize, ((word >> 5) & 31) as usize);
-    // adrp: the page is no part of the form, what is found in it is.
+    // adrp: the page is not part of the form, what is found in it is.
     if word & 0x9f00_0000 == 0x9000_0000 {
         form.raw(&(word & 0x9f00_001f).to_le_bytes());
         pages[first] = Some(Held::Page(page_of(word, address)));

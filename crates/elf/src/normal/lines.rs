@@ -36,7 +36,7 @@ impl Lines {
         self.forget();
     }
 
-    /// A jump: what was moved before is no argument of a call that comes after.
+    /// A jump: what was moved before is not an argument of a call that comes after.
     pub(super) fn forget(&mut self) {
         self.candidates.clear();
         self.names_file = false;

@@ -13,7 +13,7 @@
 //!
 //! A *line* is a constant from 1 to 1,000,000 that is moved into an argument of a call which in the same stretch of
 //! code also gets the name of a source file: what `__LINE__` beside `__FILE__` becomes. Any other constant stays, for
-//! a count that changed from 5 to 6 is no line.
+//! a count that changed from 5 to 6 is not a line.
 //!
 //! Where the linker fixed addresses (no position-independent program), a number that happens to be the address of
 //! something is taken for it: a changed constant is then seen as another address, but one that only looks like an

@@ -54,6 +54,9 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form
             }
             continue;
         }
+        if matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test) {
+            form.compared(None);
+        }
         let places = decoder.get_constant_offsets(&instruction);
         let position = form.position();
         form.raw(bytes);

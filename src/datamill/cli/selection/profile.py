@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from datamill.cli.console import make_console
-from datamill.cli.json_answer import spell_answer
 from datamill.conduct.selection.profile_command import profile_command
 from datamill.conduct.selection.read_program import read_program
-from datamill.report.selection.profile_statement import state_profile, summarize_profile
+from datamill.report.selection.profile_statement import spell_profile, state_profile
 from datamill.report.tables.text import render_text
 
 
@@ -31,6 +30,6 @@ def profile(
     table = read_program(program)
     found = profile_command(command, program, table, name or " ".join(command), timeout)
     if as_json:
-        click.echo(spell_answer(*summarize_profile(found), profile=found))
+        click.echo(spell_profile(found))
         return
     make_console().print(render_text(state_profile(found)), markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.quantities import format_duration
 from datamill.selection.profiles.callgrind import SymbolCounts, build_profile, read_callgrind
 from datamill.selection.profiles.profile import Profile
 from datamill.selection.tables.function_table import FunctionTable
@@ -47,9 +48,9 @@ def profile_command(
             done = subprocess.run(started, capture_output=True, check=False, timeout=timeout)
         except subprocess.TimeoutExpired as error:
             raise InputError(
-                f"takes longer than {timeout:g} s while it is counted",
+                f"takes longer than {format_duration(timeout or 0.0)} while it is counted",
                 where=command[0],
-                remedy=f"Give it less work, or more time with {argument('timeout')}.",
+                remedy=f"Give it less work, or more time: {argument('timeout', verb='selection profile')}.",
             ) from error
         if done.returncode != 0:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]

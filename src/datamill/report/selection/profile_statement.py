@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datamill.experiment.messages.numbers import format_count, format_share
+from datamill.experiment.messages.numbers import format_count, format_fixed, format_share
 from datamill.experiment.messages.phrases import count_nouns
+from datamill.report.tables.envelope import write_result
 from datamill.report.tables.statement import BLANK, Paragraph, Part
 from datamill.report.tables.table import build_table
 from datamill.selection.profiles.profile import Profile, rank_functions
@@ -21,6 +22,19 @@ def summarize_profile(profile: Profile) -> list[str]:
     ]
 
 
+def spell_profile(profile: Profile) -> str:
+    """Write a profile as JSON, its functions in the order of their names."""
+    numbers = {
+        "benchmark": profile.benchmark,
+        "method": profile.method,
+        "functions": [
+            {"name": name, "calls": item.calls, "instructions": item.instructions}
+            for name, item in sorted(profile.functions.items())
+        ],
+    }
+    return write_result(summarize_profile(profile), numbers, ())
+
+
 def state_profile(profile: Profile) -> list[Part]:
     """Return the hottest functions by executed instructions, with ranks as indicators use them."""
     parts: list[Part] = [*map(Paragraph, summarize_profile(profile)), BLANK]
@@ -36,9 +50,9 @@ def state_profile(profile: Profile) -> list[Part]:
                 name,
                 format_count(item.instructions or 0),
                 format_share((item.instructions or 0) / total),
-                f"{by_instructions.of(name):.0f}",
+                format_fixed(by_instructions.of(name), 0),
                 format_count(item.calls or 0),
-                f"{by_calls.of(name):.0f}",
+                format_fixed(by_calls.of(name), 0),
             )
         )
     parts.append(build_table(("function", "instructions", "share", "rank", "calls", "rank"), rows))

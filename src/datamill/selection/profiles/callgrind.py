@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datamill.selection.profiles.profile import FunctionCounts, Profile
 from datamill.selection.tables.function_table import FunctionTable
 
-METHOD = "valgrind --tool=callgrind"
+METHOD = "callgrind of valgrind"
 _NAME = re.compile(r"(c?(?:ob|fn))=\((\d+)\)(?: (.*))?$")
 #: A recursion that callgrind keeps apart: `walk'2`.
 _RECURSION = re.compile(r"'\d+$")
@@ -35,7 +35,7 @@ class _Place:
 
 
 def read_callgrind(lines: Iterable[str], program: str) -> dict[str, SymbolCounts]:
-    """Return counts by symbol of the object `program` from a file that callgrind wrote with `--demangle=no`.
+    """Return counts by symbol of the object `program` from a file that callgrind wrote without demangling.
 
     The line after `calls=` holds what a call cost with all below it, which is not the caller's own. Source:
     valgrind's manual, "Callgrind Format Specification".

@@ -89,9 +89,9 @@ def decode_profile(json: bytes, where: str) -> Profile:
     """Return the profile that JSON holds; `where` names it in errors.
 
     Raises:
-        InputError: it is not a profile.
+        InputError: it is no profile.
     """
     try:
         return _DECODER.decode(json)
     except msgspec.MsgspecError as error:
-        raise InputError(f"is not a profile: {error}", where=where) from error
+        raise InputError(f"cannot be read as a profile: {error}", where=where) from error

@@ -80,7 +80,7 @@ def decode_table(json: bytes, where: str) -> FunctionTable:
     try:
         return _DECODER.decode(json)
     except msgspec.MsgspecError as error:
-        raise InputError(f"is not a table of functions: {error}", where=where) from error
+        raise InputError(f"cannot be read as a table of functions: {error}", where=where) from error
 
 
 def encode_table(table: FunctionTable) -> bytes:

@@ -1,11 +1,14 @@
 //! A function's form while it is read.
 
+mod nameless;
+
+use nameless::Entries;
+
 use super::lines::Lines;
 use super::loops::{Flow, Jump};
-use super::texts::{names_source, text_in};
 use crate::digest::mix;
+use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
-use crate::image::{Holding, Machine};
 
 /// What a function calls or takes the address of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -213,7 +216,7 @@ impl Form {
         self.target(layout, target, address, read);
     }
 
-    /// An immediate operand that is no address.
+    /// An immediate operand that is not an address.
     pub(super) fn constant(&mut self, value: i64) {
         self.constants.push(value);
     }
@@ -322,131 +325,5 @@ impl Form {
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.push(0);
         self.bytes.extend_from_slice(&(offset as u32).to_le_bytes());
-    }
-
-    /// A nameless constant by what it holds.
-    fn nameless(&mut self, layout: &Layout<'_>, address: u64, read: usize) {
-        let bytes = layout.image.bytes_from(address).unwrap_or_default();
-        if matches!(read, 0 | 4 | 8) && self.begins_table(layout, address, bytes, read) {
-            self.bytes.push(b'T');
-            return;
-        }
-        if read == 0
-            && let Some(text) = text_in(bytes)
-        {
-            if names_source(text) {
-                self.lines.file();
-            }
-            self.bytes.push(b'"');
-            self.bytes.extend_from_slice(text);
-            self.bytes.push(0);
-            return;
-        }
-        let length = if read == 0 { 8 } else { read.min(64) };
-        self.bytes.push(b'=');
-        self.bytes
-            .extend_from_slice(&bytes[..length.min(bytes.len())]);
-    }
-
-    /// Whether a table of jumps into this function begins at `address`: what it holds is told by the jump.
-    fn begins_table(
-        &mut self,
-        layout: &Layout<'_>,
-        address: u64,
-        bytes: &[u8],
-        read: usize,
-    ) -> bool {
-        let pointer = layout.image.machine.pointer();
-        let mut kinds: Vec<Entries> = Vec::new();
-        if read != 8 && layout.image.machine == Machine::I386 && layout.image.movable {
-            kinds.extend(layout.image.offset_table.map(Entries::Distances));
-        } else if read != 8 && pointer == 8 {
-            kinds.push(Entries::Distances(address));
-        }
-        if !layout.image.movable {
-            kinds.push(Entries::Addresses(pointer));
-        }
-        for entries in kinds {
-            if (0..2).all(|index| {
-                entries
-                    .target(bytes, index)
-                    .is_some_and(|target| self.is_own(layout, target))
-            }) {
-                self.tables.push((address, entries));
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Reads the last table that was seen, as far as the comparison before the jump allows.
-    fn read_table(&mut self, layout: &Layout<'_>) {
-        let Some((address, entries)) = self.tables.pop() else {
-            return;
-        };
-        let bytes = layout.image.bytes_from(address).unwrap_or_default();
-        self.table.clear();
-        for index in 0..self.bound.take().unwrap_or(2).min(4096) as usize {
-            let Some(target) = entries
-                .target(bytes, index)
-                .filter(|target| self.is_own(layout, *target))
-            else {
-                break;
-            };
-            match self.inside(target) {
-                Some(offset) => {
-                    self.table.push(offset);
-                    self.wait(offset, None);
-                }
-                None => self.target(layout, layout.resolve(target), 0, 0),
-            }
-        }
-    }
-
-    /// Whether code lies in this function or in a part that was split from it.
-    fn is_own(&self, layout: &Layout<'_>, address: u64) -> bool {
-        if self.inside(address).is_some() {
-            return true;
-        }
-        let Target::Function(index, _) = layout.resolve(address) else {
-            return false;
-        };
-        let (part, whole) = (
-            &layout.function_stems[index],
-            &layout.function_stems[self.index],
-        );
-        part.strip_prefix(whole.as_ref())
-            .is_some_and(|marks| marks.starts_with(".cold"))
-    }
-}
-
-/// What a table of jumps holds.
-#[derive(Clone, Copy)]
-enum Entries {
-    /// Four bytes each: how far the target is from an address.
-    Distances(u64),
-    /// Addresses of so many bytes.
-    Addresses(usize),
-}
-
-impl Entries {
-    fn target(self, bytes: &[u8], index: usize) -> Option<u64> {
-        match self {
-            Self::Distances(base) => {
-                let entry = bytes.get(4 * index..4 * index + 4)?;
-                Some(
-                    base.wrapping_add_signed(i64::from(i32::from_le_bytes(entry.try_into().ok()?))),
-                )
-            }
-            Self::Addresses(width) => {
-                let entry = bytes.get(width * index..width * (index + 1))?;
-                Some(
-                    entry
-                        .iter()
-                        .rev()
-                        .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
-                )
-            }
-        }
     }
 }
