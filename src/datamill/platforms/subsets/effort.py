@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import comb
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.numbers import format_exponent
 from datamill.platforms.scores.score_matrix import IntArray
 
 #: Most subsets of a set of rows, about an hour, where no bound excludes any: sizes come near the rows.
@@ -33,8 +34,8 @@ def check_effort(predictors: int, largest: int, rows: IntArray, *, bounded: bool
             continue
         allowed = max(k for k in range(size) if count_subsets(predictors, k) <= most)
         raise InputError(
-            f"{predictors} predictors have {subsets:.1e} subsets of up to {size}, which is more than the"
-            f" {most:.0e} that can be searched",
+            f"{predictors} predictors have {format_exponent(subsets, 1)} subsets of up to {size}, more"
+            f" than the {format_exponent(most, 0)} that can be searched",
             where="the largest size",
             remedy=f"Limit it to {allowed}, or leave predictors out.",
         )
