@@ -1,4 +1,4 @@
-"""Static analysis of a program, and of a pair with all features, against objdump and nm: CPU time, one thread.
+"""Static analysis of a program and of a pair with all features, beside objdump and nm: CPU time, one thread.
 
     python benches/selection_static.py OLD NEW
 
