@@ -301,7 +301,7 @@ def _list_json_verbs(group: click.Group, above: str = "") -> Iterator[str]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        # Not `allocators trace`, whose standard output is the program's: tests/unit/report/allocators has its keys.
+        # Not `allocators trace`, whose output is the program's: tests/unit/report/allocators has its keys.
         if any(
             "--json" in parameter.opts and getattr(parameter, "is_flag", False)
             for parameter in command.params

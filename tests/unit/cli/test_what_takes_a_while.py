@@ -33,7 +33,7 @@ def test_each_step_of_setup_says_what_it_does_before_it_does_it(tmp_path: Path) 
     ).stdout  # fmt: skip
     steps = list(re.finditer(r"setup, step (\d) of (\d): [^\n']*\(([^\n']*)\)", planned))
     assert [step[1] for step in steps] == ["1", "2", "3", "4", "5"]
-    assert {step[2] for step in steps} == {"4"}
+    assert {step[2] for step in steps} == {"5"}
     assert all(re.search("second|minute", step[3]) for step in steps)
     for number, work in enumerate(("-m venv", "requirements/dev.txt", "--no-build-isolation", "cargo build")):
         end = steps[number + 1].start() if number + 1 < len(steps) else len(planned)

@@ -17,7 +17,6 @@ ALLOWED = {
     "cli/machine/worker.py": (1, "what is typed again: an option of the worker"),
     "experiment/messages/numbers.py": (5, "the formatter"),
     "experiment/quantities.py": (8, "the formatter of sizes, durations and clocks"),
-    "report/allocators/statement.py": (1, "two decimals, as the 2019 thesis lists lines"),
     "report/plan/json.py": (1, "a figure of JSON, without the error of its last bits"),
     "report/plan/statement.py": (5, "what is typed again: options and lines of an experiment file"),
     "report/tests/statement.py": (1, "a level is rounded before it is spelled"),
