@@ -45,6 +45,7 @@ PLAN = msgspec.convert(
         "points": 2,
         "replicates": 1,
         "trials": 2,
+        "growth": "",
         "debug_trials": 2,
         "reboot": "trial",
         "debug": "first",

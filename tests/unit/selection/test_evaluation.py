@@ -68,7 +68,7 @@ def test_perphecy_finds_all_hits_of_what_it_learnt():
     evaluation = evaluate_full(cases, fit_perphecy)
     assert evaluation.hit.value == 1.0
     assert evaluation.dismiss.value == 1.0
-    assert any("no prediction" in line for line in evaluation.warnings)
+    assert any("not a prediction" in line for line in evaluation.warnings)
 
 
 def test_the_dummies_have_the_rates_that_they_must_have():
