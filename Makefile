@@ -24,7 +24,9 @@ define need-rust
 	echo 'Rust 1.88 or later is needed (rustc and cargo); see https://rustup.rs.' >&2; exit 2; fi
 endef
 
-PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --no-loadscope-reorder
+# One process more than processors, up to four: tests wait a third of their time.
+PROCESSES := $(shell count=$$(nproc); if [ "$$count" -lt 4 ]; then echo $$((count + 1)); else echo 4; fi)
+PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder
 
 STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
 PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
