@@ -41,7 +41,7 @@ pub struct Function {
     pub instructions: u32,
     /// Loops: targets of jumps that go back in a depth-first walk of its blocks.
     pub loops: u32,
-    /// The symbol in the file; empty where there is none.
+    /// The symbol in the file; empty where the file has no symbol.
     pub symbol: String,
     /// The function of which the compiler made this one: a part, a cold part, a clone for constants.
     pub clone_of: Option<String>,

@@ -115,7 +115,7 @@ impl Frame {
         &self.vectors[position * self.dims..][..self.dims]
     }
 
-    /// Number of columns that a subset can have: the response is none of them.
+    /// Number of columns that a subset can have: without the response.
     pub(super) fn candidates(&self) -> usize {
         self.names.len() - usize::from(self.names.last() == Some(&RESPONSE))
     }

@@ -73,7 +73,7 @@ pub struct Process {
     pub program: [u8; 384],
 }
 
-/// What is said of a process, as bits.
+/// What is known about a process, as bits.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub enum State {

@@ -17,7 +17,7 @@ static BASE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Map the ledger of this trace.
 ///
-/// Returns false when there is none at that path, or one of another version.
+/// Returns false when that path has no ledger, or one of another version.
 pub fn open(path: &CStr) -> bool {
     let base = unsafe { map(path) };
     if base.is_null() || !unsafe { &*base.cast::<Header>() }.is_ours() {
@@ -86,7 +86,7 @@ pub enum Line {
     Outside,
 }
 
-/// Count an event at a place of the program; `stack` is none where stacks are not kept.
+/// Count an event at a place of the program; `stack` is `None` where stacks are not kept.
 pub fn credit(event: Event, line: Line, stack: Option<u32>) {
     let Some(header) = header() else { return };
     let number = event as usize;

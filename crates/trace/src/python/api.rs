@@ -112,7 +112,7 @@ functions! {
 
 static API: AtomicPtr<Api> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Look for an interpreter in this program; nothing when there is none.
+/// Look for an interpreter in this program; nothing when it has no interpreter.
 pub fn find_api() -> Option<&'static Api> {
     let found = Box::leak(Box::new(find_functions()?));
     API.store(found, Ordering::Release);
@@ -125,7 +125,7 @@ pub fn api() -> Option<&'static Api> {
 }
 
 impl Api {
-    /// Whether the allocator in use is one of the interpreter's own, as far as it tells.
+    /// Whether the allocator in use came with the interpreter, as far as it tells.
     pub fn has_own_allocator(&self) -> bool {
         self.allocator_name
             .is_none_or(|name| !unsafe { name() }.is_null())

@@ -50,7 +50,7 @@ pub fn offset_in(code: u64, instruction: u64) -> i32 {
     instruction.wrapping_sub(code + INSTRUCTIONS.load(Ordering::Relaxed)) as i32
 }
 
-/// The line of an instruction; 0 where there is none.
+/// The line of an instruction; 0 where it has no line.
 pub fn line_of(code: u64, offset: i32) -> u32 {
     let line = api().map_or(0, |api| unsafe { (api.code_line)(code, offset as c_int) });
     u32::try_from(line).unwrap_or(0)

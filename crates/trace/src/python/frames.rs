@@ -20,7 +20,7 @@ pub struct Spot {
     pub offset: i32,
 }
 
-/// Frames in a row that are not the program's; more are none.
+/// Frames in a row that are not the program's; where more follow, the search ends without a frame.
 const MOST_FOREIGN: usize = 64;
 /// Bits of a reference that say how it is counted (3.14).
 const TAGS: u64 = 7;
