@@ -24,7 +24,7 @@ from datamill.allocators.ledger import plan_ledger
 from datamill.execution.tracing.traced_program import opening_ledger
 from datamill.execution.tracing.tracer import LEDGER_VARIABLE, find_tracer
 
-#: Ways of looking: whole stacks, only regions (the program has no region, so that the tracer is loaded and off).
+#: Ways of looking: whole stacks, or regions alone: the programs have no region, so the tracer stays off.
 WAYS = {
     "counting": {"stacks": False, "regions": False},
     "stacks": {"stacks": True, "regions": False},
