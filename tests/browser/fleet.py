@@ -108,7 +108,8 @@ def fill() -> None:
     from datamill.protocol.fleet import EnrolmentRequest, Policy
     from datamill.service.accounts import make_user
     from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
-    from datamill.service.models import FleetWorker, Quarantine, WorkerState
+    from datamill.service.models import FleetWorker, Quarantine
+    from datamill.service.states import WorkerState
 
     now = time.time()
     admin = make_user("admin", PASSWORD, admin=True)
@@ -222,7 +223,8 @@ public = {str(public).lower()}
 
 def lease(trial: Any, now: float, number: int = 1) -> Any:
     """Begin an attempt."""
-    from datamill.service.models import Attempt, AttemptState, TrialState, WorkerState
+    from datamill.service.models import Attempt
+    from datamill.service.states import AttemptState, TrialState, WorkerState
 
     trial.state, trial.attempts = TrialState.LEASED, number
     trial.save()
@@ -245,7 +247,7 @@ def lease(trial: Any, now: float, number: int = 1) -> Any:
 def end(attempt: Any, now: float, state: str, **fields: Any) -> None:
     """End an attempt, and its trial with it if it counts."""
     from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
-    from datamill.service.models import TrialState, WorkerState
+    from datamill.service.states import TrialState, WorkerState
 
     attempt.state, attempt.ended_unix_s = state, now
     for name, value in fields.items():

@@ -22,7 +22,8 @@ from datamill.service.coordinator.joining.enrolment import (
 from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.presence.health import lift_quarantine
 from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
-from datamill.service.models import ExperimentState, FleetExperiment, FleetWorker, StoredFile, WorkerState
+from datamill.service.models import FleetExperiment, FleetWorker, StoredFile
+from datamill.service.states import ExperimentState, WorkerState
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database
 from simulation.experiments import Brought, Submitted, draw_experiment

@@ -14,7 +14,7 @@ from simulation.planting import plant
 def late_records_count() -> None:
     """A record that comes when another counts takes its place."""
     from datamill.service.coordinator.leasing import ledger
-    from datamill.service.models import TrialState
+    from datamill.service.states import TrialState
 
     count = ledger.Ledger.count
 

@@ -20,8 +20,9 @@ from datamill.service.broker.keys import is_signed
 from datamill.service.coordinator.joining.credentials import note_credential
 from datamill.service.coordinator.joining.enrolment import enrol_worker, make_token
 from datamill.service.coordinator.presence.members import remove_worker
-from datamill.service.models import FleetWorker, WorkerState
+from datamill.service.models import FleetWorker
 from datamill.service.serving.storage.writer import run_as_writer
+from datamill.service.states import WorkerState
 
 
 def make_enrolment_token(owner: User, now_s: float, life_s: float) -> str:

@@ -7,17 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from datamill.protocol.api.events import EventLine
-from datamill.service.models import (
-    ENDED_EXPERIMENTS,
-    ENDED_TRIALS,
-    Event,
-    FleetExperiment,
-    FleetWorker,
-    Pace,
-    TrialCount,
-    TrialPurpose,
-    TrialState,
-)
+from datamill.service.models import Event, FleetExperiment, FleetWorker, Pace, TrialCount
+from datamill.service.states import ENDED_EXPERIMENTS, ENDED_TRIALS, TrialPurpose, TrialState
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_packages, mean_time
 
 #: What people are told of a trial or an attempt that has its record and is no part of the answer.

@@ -54,7 +54,8 @@ from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.messages.ingest import Ingested, ReceivedReport, ingest_reports
 from datamill.service.coordinator.messages.orders import list_unsent_orders, mark_orders_sent
 from datamill.service.coordinator.step import step
-from datamill.service.models import Attempt, FileHolder, FleetWorker, StoredFile, WorkerState
+from datamill.service.models import Attempt, FileHolder, FleetWorker, StoredFile
+from datamill.service.states import WorkerState
 
 #: When tests begin.
 START_S = 1_700_000_000.0

@@ -14,16 +14,8 @@ from integration.service.fleets import START_S, join, list_leases, say, submit, 
 
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.state.lifecycles import LIFECYCLES
-from datamill.service.models import (
-    Attempt,
-    AttemptState,
-    Event,
-    ExperimentState,
-    FleetExperiment,
-    Trial,
-    TrialState,
-    WorkerState,
-)
+from datamill.service.models import Attempt, Event, FleetExperiment, Trial
+from datamill.service.states import AttemptState, ExperimentState, TrialState, WorkerState
 
 DOCS = Path(__file__).parents[3] / "docs" / "lifecycles"
 STATES = {

@@ -18,16 +18,9 @@ from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.turns import GoneError
 from datamill.service.coordinator.experiments.experiments import enter_decision, hold_unlooked
-from datamill.service.models import (
-    Attempt,
-    AttemptState,
-    FleetExperiment,
-    Look,
-    Trial,
-    TrialPurpose,
-    TrialState,
-)
+from datamill.service.models import Attempt, FleetExperiment, Look, Trial
 from datamill.service.serving.storage.writer import run_as_writer
+from datamill.service.states import AttemptState, TrialPurpose, TrialState
 
 log = logging.getLogger("datamill.coordinator")
 

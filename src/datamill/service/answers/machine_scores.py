@@ -24,7 +24,8 @@ from datamill.service.bounded_work.calls import BudgetError, call_bounded
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.logs import BundleError
 from datamill.service.files.store import name_stored_file
-from datamill.service.models import FleetExperiment, TrialCount, TrialPurpose, TrialState
+from datamill.service.models import FleetExperiment, TrialCount
+from datamill.service.states import TrialPurpose, TrialState
 
 log = logging.getLogger("datamill.service")
 

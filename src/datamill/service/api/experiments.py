@@ -37,19 +37,10 @@ from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
 from datamill.service.coordinator.leasing.leases import decode_planned_trial
 from datamill.service.coordinator.leasing.standings import list_stopped
-from datamill.service.models import (
-    Attempt,
-    Event,
-    ExperimentState,
-    FleetExperiment,
-    PackageStanding,
-    Trial,
-    TrialCount,
-    TrialPurpose,
-    TrialState,
-)
+from datamill.service.models import Attempt, Event, FleetExperiment, PackageStanding, Trial, TrialCount
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
 from datamill.service.serving.storage.writer import run_as_writer
+from datamill.service.states import ExperimentState, TrialPurpose, TrialState
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import (
     plan_submission,

@@ -26,9 +26,10 @@ from datamill.service.coordinator.joining.enrolment import is_token, refuse_unkn
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
 from datamill.service.files.rights import find_worker_of_key
 from datamill.service.membership import dismiss_machine, enrol_machine, renew_credential
-from datamill.service.models import Attempt, FleetWorker, WorkerState
+from datamill.service.models import Attempt, FleetWorker
 from datamill.service.progress import name_state
 from datamill.service.serving.storage.writer import run_as_writer
+from datamill.service.states import WorkerState
 
 router = Router(tags=["workers"])
 #: An inventory with all factors has some 20 kB.

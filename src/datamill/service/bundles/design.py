@@ -7,7 +7,8 @@ from typing import IO
 
 from datamill.service.bundles.logs import ROWS, BundleError
 from datamill.service.coordinator.experiments.design_pieces import DesignPieces
-from datamill.service.models import FleetExperiment, Trial, TrialPurpose
+from datamill.service.models import FleetExperiment, Trial
+from datamill.service.states import TrialPurpose
 from datamill.service.watching.reading import Rests
 
 

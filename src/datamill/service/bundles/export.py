@@ -36,20 +36,9 @@ from datamill.service.bundles.tar_stream import write_archive
 from datamill.service.coordinator.experiments.due_looks import read_decisions
 from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.files.store import name_stored_file
-from datamill.service.models import (
-    ENDED_EXPERIMENTS,
-    Artifact,
-    Attempt,
-    AttemptState,
-    Event,
-    FleetExperiment,
-    FleetWorker,
-    Spare,
-    Trial,
-    TrialPurpose,
-    TrialState,
-)
+from datamill.service.models import Artifact, Attempt, Event, FleetExperiment, FleetWorker, Spare, Trial
 from datamill.service.progress import describe_event
+from datamill.service.states import ENDED_EXPERIMENTS, AttemptState, TrialPurpose, TrialState
 from datamill.service.watching.reading import Rests
 
 #: What the archive ends with.

@@ -12,8 +12,9 @@ from datamill.protocol.trial import TrialRecord
 from datamill.results.judgement.judged_attempts import JudgedAttempt
 from datamill.results.trials.log import decode_record
 from datamill.results.trials.log_lines import NO_LINE, seal_record
-from datamill.service.models import Attempt, AttemptState, FleetExperiment, TrialPurpose
+from datamill.service.models import Attempt, FleetExperiment
 from datamill.service.progress import name_state
+from datamill.service.states import AttemptState, TrialPurpose
 from datamill.service.watching.reading import Rests
 
 #: Rows that are read from the database at a time.

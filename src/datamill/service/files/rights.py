@@ -18,7 +18,8 @@ from datamill.service.accounts import find_user_of_key, is_admin, list_visible_e
 from datamill.service.coordinator.messages.orders import list_lease_files
 from datamill.service.files.store import name_holder, name_stored_file
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import Artifact, FileHolder, FleetWorker, StoredFile, Trial, WorkerState
+from datamill.service.models import Artifact, FileHolder, FleetWorker, StoredFile, Trial
+from datamill.service.states import WorkerState
 
 _HEAD = msgspec.json.Decoder(BundleHead)
 

@@ -29,9 +29,10 @@ from datamill.service.coordinator.messages.orders import (
 from datamill.service.coordinator.messages.repeats import OrderRepeats
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.step import step
-from datamill.service.models import FleetWorker, WorkerState
+from datamill.service.models import FleetWorker
 from datamill.service.serving.storage.database_lock import DatabaseTakenError
 from datamill.service.serving.storage.writer import Writer
+from datamill.service.states import WorkerState
 from datamill.service.submissions.following import follow_up
 
 log = logging.getLogger("datamill.coordinator")

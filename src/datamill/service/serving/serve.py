@@ -29,7 +29,7 @@ from datamill.service.coordinator.joining.credentials import list_void_credentia
 from datamill.service.front_door.visitors.addresses import name_origin
 from datamill.service.front_door.visitors.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
-from datamill.service.models import FleetWorker, WorkerState
+from datamill.service.models import FleetWorker
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
 from datamill.service.serving.first_use import make_first_user, migrate_database, write_client_settings
@@ -38,6 +38,7 @@ from datamill.service.serving.storage.data_folder import DataFolder
 from datamill.service.serving.storage.database_lock import hold_database
 from datamill.service.serving.storage.writer import Writer, run_as_writer, set_writer
 from datamill.service.serving.tls import TlsFiles, find_authority_pem, make_tls_files, read_tls_files
+from datamill.service.states import WorkerState
 from datamill.service.submissions.stored_trials import drop_trials_files
 from datamill.service.watching.feed import ENDING
 from datamill.service.watching.reading import Readers, set_readers

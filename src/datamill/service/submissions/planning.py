@@ -42,7 +42,8 @@ from datamill.service.coordinator.joining.policies import (
 from datamill.service.coordinator.joining.ways import find_way
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
-from datamill.service.models import FleetWorker, Quarantine, WorkerState
+from datamill.service.models import FleetWorker, Quarantine
+from datamill.service.states import WorkerState
 from datamill.service.submissions.parts import (
     MainPart,
     drop_screen,

@@ -11,7 +11,8 @@ from django.db.models import Sum
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_count
-from datamill.service.models import ENDED_TRIALS, TrialCount
+from datamill.service.models import TrialCount
+from datamill.service.states import ENDED_TRIALS
 
 #: Trials of one user that have not ended: years of some hundred machines.
 MOST_OPEN_TRIALS = 10_000_000

@@ -10,16 +10,8 @@ from django.db.models import Max, Sum
 
 from datamill.experiment.experiment import Experiment
 from datamill.results.bundles.bundle_head import BundleHead
-from datamill.service.models import (
-    ENDED_TRIALS,
-    OPEN_EXPERIMENTS,
-    Attempt,
-    AttemptState,
-    FleetExperiment,
-    Pace,
-    StoredFile,
-    TrialCount,
-)
+from datamill.service.models import Attempt, FleetExperiment, Pace, StoredFile, TrialCount
+from datamill.service.states import ENDED_TRIALS, OPEN_EXPERIMENTS, AttemptState
 
 #: Earlier trials of a package whose mean time is the estimate for the next ones.
 _TIMED_TRIALS = 50

@@ -9,8 +9,9 @@ import msgspec
 from django.db.models import Max
 
 from datamill.protocol.api.events import News, OutputNews
-from datamill.service.models import Event, FleetWorker, OutputPiece, Trial, TrialPurpose
+from datamill.service.models import Event, FleetWorker, OutputPiece, Trial
 from datamill.service.progress import describe_event
+from datamill.service.states import TrialPurpose
 
 #: Most events, and most pieces of output, that are read at once.
 _MOST_AT_ONCE = 500

@@ -18,8 +18,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from datamill.protocol.api.events import EndNews, ProgressNews
-from datamill.service.models import ENDED_EXPERIMENTS, FleetExperiment
+from datamill.service.models import FleetExperiment
 from datamill.service.progress import count_progress
+from datamill.service.states import ENDED_EXPERIMENTS
 from datamill.service.watching.changes import (
     Cursor,
     Page,

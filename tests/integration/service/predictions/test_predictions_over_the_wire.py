@@ -23,7 +23,8 @@ from simulation.made_records import encode_record, make_host, make_lease_record
 
 from datamill.protocol.fleet import Lease
 from datamill.protocol.trial import WorkerFacts
-from datamill.service.models import FleetExperiment, FleetWorker, WorkerState
+from datamill.service.models import FleetExperiment, FleetWorker
+from datamill.service.states import WorkerState
 
 MEMBERS = ("float-series", "int-sort", "memory-chase", "mix-tree")
 MACHINES = ("m0", "m1", "m2")

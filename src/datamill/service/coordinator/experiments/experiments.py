@@ -22,7 +22,8 @@ from datamill.service.coordinator.leasing.quarantines import find_quarantine_of_
 from datamill.service.coordinator.leasing.standings import cancel_more_stopped_trials, explain_stops
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, select_rows
-from datamill.service.models import OPEN_EXPERIMENTS, AttemptState, ExperimentState, FleetExperiment, Look
+from datamill.service.models import FleetExperiment, Look
+from datamill.service.states import OPEN_EXPERIMENTS, AttemptState, ExperimentState
 
 #: Trials that one step lets go or cancels: more would keep reports waiting.
 MOST_RELEASED = 5_000

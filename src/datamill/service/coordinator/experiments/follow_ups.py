@@ -10,7 +10,8 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import select_rows
-from datamill.service.models import ExperimentState, FleetExperiment
+from datamill.service.models import FleetExperiment
+from datamill.service.states import ExperimentState
 
 _DUE = """
 SELECT id FROM datamill_experiment

@@ -12,13 +12,8 @@ from datamill.experiment.messages.arguments import argument
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.experiments import ENTERING
-from datamill.service.models import (
-    OPEN_EXPERIMENTS,
-    ExperimentState,
-    FleetExperiment,
-    Trial,
-    TrialPurpose,
-)
+from datamill.service.models import FleetExperiment, Trial
+from datamill.service.states import OPEN_EXPERIMENTS, ExperimentState, TrialPurpose
 
 #: How long after its submission one that has ended counts as submitted just now.
 _JUST_NOW_S = 600.0

@@ -27,18 +27,8 @@ from datamill.service.coordinator.experiments.repeated_submission import check_r
 from datamill.service.coordinator.joining.policies import list_shipped_files
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, insert_rows, select_rows
-from datamill.service.models import (
-    ExperimentState,
-    FleetExperiment,
-    FleetWorker,
-    Look,
-    Quarantine,
-    Spare,
-    Trial,
-    TrialPurpose,
-    TrialState,
-    WorkerState,
-)
+from datamill.service.models import FleetExperiment, FleetWorker, Look, Quarantine, Spare, Trial
+from datamill.service.states import ExperimentState, TrialPurpose, TrialState, WorkerState
 
 #: Trials that one step enters: more would keep reports waiting.
 TRIALS_AT_ONCE = 2_000

@@ -9,7 +9,8 @@ from django.db.models import Q
 
 from datamill.service.broker.credentials import LIFE_S
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
-from datamill.service.models import FleetWorker, WorkerState
+from datamill.service.models import FleetWorker
+from datamill.service.states import WorkerState
 
 #: Credentials made before this time are void: the year 2200.
 FOR_EVER_UNIX_S = 7_258_118_400.0

@@ -20,7 +20,8 @@ from datamill.protocol.trial import READ_VERSIONS
 from datamill.service.coordinator.joining.hardware import check_numbers, digest_hardware, list_hardware_levels
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import EnrolmentToken, FleetWorker, WorkerState
+from datamill.service.models import EnrolmentToken, FleetWorker
+from datamill.service.states import WorkerState
 
 #: Difference of clocks that is told, in seconds.
 CLOCK_OFF_S = 60.0

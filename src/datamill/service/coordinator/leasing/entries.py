@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamill.service.models import OPEN_ATTEMPTS, WorkerState
+from datamill.service.states import OPEN_ATTEMPTS, WorkerState
 
 #: Attempts with their trials, in the order of the fields of both.
 SELECT_ATTEMPTS = """

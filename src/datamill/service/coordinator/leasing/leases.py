@@ -15,7 +15,7 @@ from datamill.protocol.fleet import FileNeed, Lease, LeaseTask
 from datamill.results.bundles.bundle_head import BundleHead, BundlePackage
 from datamill.results.bundles.trial_spec import find_load, find_package, specify_trial
 from datamill.service.coordinator.state.rows import select_rows
-from datamill.service.models import TrialPurpose
+from datamill.service.states import TrialPurpose
 
 _PLANNED = msgspec.json.Decoder(PlannedTrial)
 #: Time that a machine may take to come up again.

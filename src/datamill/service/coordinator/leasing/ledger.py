@@ -22,16 +22,8 @@ from datamill.service.coordinator.leasing.paces import CountedTrial, add_to_pace
 from datamill.service.coordinator.leasing.standings import EndedTrial, judge_ended_trials
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
-from datamill.service.models import (
-    Attempt,
-    AttemptState,
-    ExperimentState,
-    FleetWorker,
-    Trial,
-    TrialPurpose,
-    TrialState,
-    WorkerState,
-)
+from datamill.service.models import Attempt, FleetWorker, Trial
+from datamill.service.states import AttemptState, ExperimentState, TrialPurpose, TrialState, WorkerState
 
 #: Attempts that a trial's own worker makes before an equivalent one is asked.
 OWN_ATTEMPTS = 2

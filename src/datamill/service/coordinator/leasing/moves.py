@@ -22,7 +22,8 @@ from datamill.service.coordinator.joining.policies import (
 )
 from datamill.service.coordinator.leasing.leases import load_stored_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent
-from datamill.service.models import FleetExperiment, FleetWorker, Spare, WorkerState
+from datamill.service.models import FleetExperiment, FleetWorker, Spare
+from datamill.service.states import WorkerState
 
 #: Equivalent workers among which the trials of one are divided.
 MOST_TARGETS = 8

@@ -9,7 +9,8 @@ import msgspec
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.joining.policies import list_shipped_files
 from datamill.service.coordinator.state.rows import select_rows
-from datamill.service.models import ENDED_TRIALS, FleetExperiment
+from datamill.service.models import FleetExperiment
+from datamill.service.states import ENDED_TRIALS
 
 _HEAD = msgspec.json.Decoder(BundleHead)
 

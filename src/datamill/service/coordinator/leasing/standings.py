@@ -21,7 +21,8 @@ from datamill.results.judgement.failing_packages import (
 from datamill.service.coordinator.leasing.leases import decode_planned_trial, load_stored_experiments
 from datamill.service.coordinator.state.events import EventKind, NewEvent, clean_text
 from datamill.service.coordinator.state.rows import execute, select_rows
-from datamill.service.models import FleetExperiment, PackageStanding, Standing
+from datamill.service.models import FleetExperiment, PackageStanding
+from datamill.service.states import Standing
 
 #: Trials of a stopped package that one step cancels: more would keep reports waiting.
 MOST_CANCELLED = 5_000

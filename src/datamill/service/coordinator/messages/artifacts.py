@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from datamill.protocol.fleet import ArtifactFile
 from datamill.service.coordinator.state.rows import insert_rows, select_rows
-from datamill.service.models import Artifact, TrialPurpose
+from datamill.service.models import Artifact
+from datamill.service.states import TrialPurpose
 
 #: Name of the artifact that a build is.
 BUILD_FILE = "build.tar.gz"

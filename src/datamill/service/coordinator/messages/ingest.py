@@ -31,14 +31,8 @@ from datamill.service.coordinator.messages.report_forms import (
 )
 from datamill.service.coordinator.presence.machines import MachineBook
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
-from datamill.service.models import (
-    OPEN_ATTEMPTS,
-    Attempt,
-    AttemptState,
-    OutputPiece,
-    TrialPurpose,
-    WorkerState,
-)
+from datamill.service.models import Attempt, OutputPiece
+from datamill.service.states import OPEN_ATTEMPTS, AttemptState, TrialPurpose, WorkerState
 
 _RECORD = msgspec.json.Decoder(TrialRecord)
 #: Pieces of output that are kept of an attempt, and characters of each.

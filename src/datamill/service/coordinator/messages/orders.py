@@ -21,7 +21,8 @@ from datamill.service.coordinator.leasing.leases import (
 )
 from datamill.service.coordinator.messages.artifacts import BUILD_FILE
 from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
-from datamill.service.models import AttemptState, FleetWorker, WorkerState
+from datamill.service.models import FleetWorker
+from datamill.service.states import AttemptState, WorkerState
 
 _ENCODER = msgspec.json.Encoder()
 #: What is awaited of a worker that is silent.

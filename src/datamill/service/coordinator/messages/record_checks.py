@@ -8,7 +8,7 @@ from datamill.design.design import PlannedTrial
 from datamill.protocol.trial import READ_VERSIONS, TrialRecord
 from datamill.results.judgement.validity import wants_another_attempt
 from datamill.results.trials.record_checks import find_impossible, find_misfit
-from datamill.service.models import TrialPurpose
+from datamill.service.states import TrialPurpose
 
 
 def find_fault(

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.state.rows import select_rows
-from datamill.service.models import AttemptState
+from datamill.service.states import AttemptState
 
 #: Attempts that one transaction looks at.
 _MOST_AT_ONCE = 2000

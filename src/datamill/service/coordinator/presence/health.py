@@ -18,7 +18,8 @@ from datamill.service.coordinator.presence.health_rules import (
 )
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import select_rows, update_rows
-from datamill.service.models import ExperimentState, FleetExperiment, FleetWorker, Quarantine, WorkerState
+from datamill.service.models import FleetExperiment, FleetWorker, Quarantine
+from datamill.service.states import ExperimentState, WorkerState
 
 #: Time for which a lost attempt speaks against a package, in seconds.
 REMEMBERED_S = 30 * 86400.0

@@ -10,14 +10,8 @@ from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.leasing.moves import MovePlanner, describe_move
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, select_rows, update_rows
-from datamill.service.models import (
-    OPEN_ATTEMPTS,
-    Attempt,
-    AttemptState,
-    FleetWorker,
-    Trial,
-    WorkerState,
-)
+from datamill.service.models import Attempt, FleetWorker, Trial
+from datamill.service.states import OPEN_ATTEMPTS, AttemptState, WorkerState
 
 #: Silence or absence after which another worker is asked, in seconds: a machine may be on its way up.
 MOVE_AFTER_S = 3600.0

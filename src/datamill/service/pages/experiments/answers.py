@@ -11,9 +11,9 @@ from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.answering import answer_experiment
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
-from datamill.service.models import ENDED_EXPERIMENTS
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.labels import speak_form
+from datamill.service.states import ENDED_EXPERIMENTS
 from datamill.service.watching.places import FullError
 
 

@@ -11,8 +11,9 @@ from datamill.service.answers.machine_scores import gather_scores
 from datamill.service.answers.predictions import predict_elsewhere, read_times
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
-from datamill.service.models import FleetWorker, WorkerState
+from datamill.service.models import FleetWorker
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.states import WorkerState
 from datamill.service.watching.places import FullError
 
 #: As many characters of a name are looked at as the API takes.

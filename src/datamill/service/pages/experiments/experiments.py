@@ -29,16 +29,7 @@ from datamill.service.api.stream import send_events
 from datamill.service.bundles.logs import BundleError
 from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
 from datamill.service.coordinator.leasing.standings import list_stopped
-from datamill.service.models import (
-    ENDED_EXPERIMENTS,
-    Attempt,
-    Event,
-    ExperimentState,
-    FleetExperiment,
-    FleetWorker,
-    Trial,
-    TrialState,
-)
+from datamill.service.models import Attempt, Event, FleetExperiment, FleetWorker, Trial
 from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.experiments.events import tell_events
 from datamill.service.pages.experiments.trial_counts import TRIAL_WORDS, TrialCounts, count_trials
@@ -46,6 +37,7 @@ from datamill.service.pages.experiments.trial_facts import ShownPiece, ShownTria
 from datamill.service.pages.experiments.trial_table import list_trials, parse_place
 from datamill.service.progress import count_progress
 from datamill.service.serving.storage.writer import run_as_writer
+from datamill.service.states import ENDED_EXPERIMENTS, ExperimentState, TrialState
 from datamill.service.watching.changes import find_debug_trials, find_latest
 from datamill.service.watching.places import FullError
 

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 
 from django.db.models import Sum
 
-from datamill.service.models import (
-    ENDED_TRIALS,
-    ExperimentState,
-    TrialCount,
-    TrialPurpose,
-    TrialState,
-    WorkerState,
-)
+from datamill.service.models import TrialCount
 from datamill.service.progress import DONE
+from datamill.service.states import ENDED_TRIALS, ExperimentState, TrialPurpose, TrialState, WorkerState
 
 #: How a state looks: good, live, warn, bad or nothing in particular.
 STATE_KINDS: dict[str, str] = {

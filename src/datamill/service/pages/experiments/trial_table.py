@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models import Q, Sum
 
-from datamill.service.models import FleetExperiment, Trial, TrialCount, TrialState
+from datamill.service.models import FleetExperiment, Trial, TrialCount
+from datamill.service.states import TrialState
 
 _TRIALS_A_PAGE = 25
 

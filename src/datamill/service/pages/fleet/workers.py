@@ -29,20 +29,13 @@ from datamill.service.coordinator.joining.enrolment import CLOCK_OFF_S
 from datamill.service.coordinator.joining.hardware import read_inventory, read_policy
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
 from datamill.service.membership import dismiss_machine, make_enrolment_token
-from datamill.service.models import (
-    ENDED_TRIALS,
-    Attempt,
-    EnrolmentToken,
-    Event,
-    FleetWorker,
-    TrialCount,
-    WorkerState,
-)
+from datamill.service.models import Attempt, EnrolmentToken, Event, FleetWorker, TrialCount
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.events import tell_events
 from datamill.service.pages.experiments.trial_facts import show_trial
 from datamill.service.progress import name_state
 from datamill.service.serving.storage.writer import run_as_writer
+from datamill.service.states import ENDED_TRIALS, WorkerState
 
 _WORKERS_A_PAGE = 50
 _LATEST = 25

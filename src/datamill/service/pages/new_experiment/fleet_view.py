@@ -14,7 +14,8 @@ from datamill.design.fleet.fleet_records import Candidate
 from datamill.experiment.experiment import Constraints
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS
 from datamill.service.coordinator.joining.hardware import describe_candidate, read_policy
-from datamill.service.models import FleetWorker, WorkerState
+from datamill.service.models import FleetWorker
+from datamill.service.states import WorkerState
 
 #: Title of each hardware dimension, and what it distinguishes.
 HARDWARE_WORDS: dict[str, tuple[str, str]] = {
