@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 
 from simulation.planting import list_plants
 from simulation.seeds import prepare, run_seeds
@@ -23,7 +24,7 @@ def read_seeds(text: str) -> range:
         raise argparse.ArgumentTypeError(f"{text} is no range of seeds such as 0..200") from None
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
     parser.add_argument("--seeds", type=read_seeds, default=range(200), metavar="FIRST..LAST")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
@@ -31,7 +32,7 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="with --replay: print every step")
     parser.add_argument("--plant", choices=list_plants(), default="", help="a bug that must be found")
     parser.add_argument("--until-found", action="store_true", help="end with the first violation")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.replay is not None:
         result = prepare(options.plant, trace=options.trace)(options.replay, print if options.trace else None)
         results, jobs = iter([result]), 1

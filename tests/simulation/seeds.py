@@ -6,19 +6,32 @@ import logging
 import multiprocessing
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from simulation.results import SeedResult
+
+if TYPE_CHECKING:
+    from simulation.database import Database
+
+
+@cache
+def load() -> Database:
+    """Set up Django on a database in memory, and load what runs a seed: once, for forks of this process too."""
+    from simulation.database import Database
+
+    database = Database()
+    import simulation.world  # noqa: F401
+
+    return database
 
 
 @cache
 def prepare(plant: str, *, trace: bool = False) -> Callable[..., SeedResult]:
-    """Set up Django on a database in memory, once a process, and return what runs a seed there."""
-    from simulation.database import Database
-
+    """Return what runs a seed in this process, with a bug planted in it where one is named."""
+    database = load()
     if not trace:
         # Refused reports and crashes are the point here; what is wrong, the oracle tells.
         logging.disable(logging.CRITICAL)
-    database = Database()
     from simulation.planting import plant_bug
     from simulation.world import run_seed
 
@@ -38,6 +51,7 @@ def run_seeds(seeds: range, jobs: int, plant: str) -> Iterator[SeedResult]:
     if jobs == 1:
         yield from map(run_job, work)
         return
-    # Spawned, not forked: each process has a database of its own.
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+    # Forked after the loading, which takes longer than a seed: the database lies in each process's own memory.
+    load()
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
         yield from pool.imap_unordered(run_job, work, chunksize=5)

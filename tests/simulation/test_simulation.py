@@ -1,6 +1,7 @@
 """The simulation itself as a test: seeds without violations, replays that are exact, bugs that are found.
 
 Each runs in a process of its own: Django can be set up only once in one, and a replay is for another one.
+Planted bugs are looked for in forks of one process, in which Django is set up.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from nightly import choose_count
 
+from simulation.forks import TESTS, Forks, forking
 from simulation.planting import list_plants
 
-TESTS = Path(__file__).parents[1]
 #: The first prove a change, the whole check adds the rest, and the night has 10 000: docs/simulation.md.
 FIRST = 12
 SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(100, 10_000)))
@@ -94,6 +95,12 @@ def simulate(*options: str, hash_seed: str = "random") -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with forking() as forks:
+        yield forks
+
+
 @pytest.mark.parametrize(("first", "end"), [(0, FIRST), (FIRST, SEEDS)], ids=["the first", "the others"])
 def test_no_seed_violates_an_invariant(first: int, end: int) -> None:
     status, text = simulate("--seeds", f"{first}..{end}", "--jobs", "2")
@@ -121,9 +128,9 @@ def test_every_bug_that_can_be_planted_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("plant", sorted(FOUND))
-def test_a_planted_bug_is_found(plant: str) -> None:
+def test_a_planted_bug_is_found(forks: Forks, plant: str) -> None:
     seeds = f"{FIRST_SEEDS.get(plant, 0)}..{LAST_SEEDS.get(plant, LAST_SEED)}"
-    status, text = simulate("--seeds", seeds, "--plant", plant, "--until-found")
+    status, text = forks.simulate("--seeds", seeds, "--plant", plant, "--until-found")
     assert status == 1, text[-5000:]
     violations = [line for line in text.splitlines() if line.startswith("  violation:")]
     assert any(re.search(FOUND[plant], line) for line in violations), violations
@@ -131,9 +138,9 @@ def test_a_planted_bug_is_found(plant: str) -> None:
     assert replay is not None, text[-2000:]
 
 
-def test_the_command_of_a_failing_seed_repeats_its_trace() -> None:
+def test_the_command_of_a_failing_seed_repeats_its_trace(forks: Forks) -> None:
     plant = "records_are_written_anew"
-    _, text = simulate("--seeds", f"0..{LAST_SEED}", "--plant", plant, "--until-found")
+    _, text = forks.simulate("--seeds", f"0..{LAST_SEED}", "--plant", plant, "--until-found")
     failed = re.search(r"^seed (\d+) failed at step (\d+) \((\w+)\)", text, re.MULTILINE)
     assert failed is not None, text[-2000:]
     seed, step, digest = failed.groups()
