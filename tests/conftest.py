@@ -102,7 +102,8 @@ def _keep_stage(config: pytest.Config, items: list[pytest.Item]) -> None:
     left = [item for item in items if bool(later[item]) == (stage == "change")]
     config.stash[_LEFT] = Counter(later[item] or "all that proves a change" for item in left)
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in set(left)]
+    dropped = set(left)
+    items[:] = [item for item in items if item not in dropped]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
