@@ -12,6 +12,7 @@ import pytest
 from attack_table import format_attacks, is_attack
 from machine_turn import having_the_machine
 from nightly import NIGHTLY
+from r_answers import asks_r
 from stages import STAGES, find_later, list_unused, tell_left
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -93,13 +94,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _keep_stage(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("file_or_dir") and (unused := list_unused([item.nodeid for item in items])):
+        raise pytest.UsageError(f"tests/stages.py names tests that there are not: {', '.join(unused)}")
     stage = config.getoption("--stage")
     if stage == "all":
         return
-    if not config.getoption("file_or_dir") and (unused := list_unused([item.nodeid for item in items])):
-        raise pytest.UsageError(f"tests/stages.py names tests that there are not: {', '.join(unused)}")
     later = {item: find_later(item.nodeid) for item in items}
-    left = [item for item in items if bool(later[item]) == (stage == "change")]
+    # What R itself answers belongs to the check, although its frozen answers prove a change.
+    live = {item for item in items if config.getoption("--live-r") and asks_r(item.path.stem)}
+    left = [item for item in items if bool(later[item]) == (stage == "change") and item not in live]
     config.stash[_LEFT] = Counter(later[item] or "all that proves a change" for item in left)
     config.hook.pytest_deselected(items=left)
     dropped = set(left)
