@@ -35,7 +35,8 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup demo test check hostile nightly lint bench simulate man wheel wheel-check glossary clean
+.PHONY: help setup demo rust-tests test check prove hostile nightly lint lint-python lint-rust bench simulate man \
+	wheel wheel-check glossary clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
@@ -44,7 +45,8 @@ help: ## list the targets
 	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
 	@echo 'make test    the tests that prove a change, Rust and Python; says what it leaves to make check'
 	@echo 'make check   the other tests: live R, PostgreSQL, a browser, guests, kills, rates; half an hour'
-	@echo 'make nightly both, with everything that is random or killed repeated more often; hours'
+	@echo 'make prove   both in one go, which takes less than one after the other'
+	@echo 'make nightly the same, with everything that is random or killed repeated more often; hours'
 	@echo 'make hostile the attacks alone, as strangers, users, packages and workers, and a table of them'
 	@echo 'make lint    format, linters, types, import order'
 	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
@@ -107,6 +109,11 @@ demo: setup
 	@$(BIN)/python studies/xz-vs-bzip2/prepare $(PREPARE_OPTIONS)
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
+# By itself for `make -j`: it takes the processor that the last minutes of the other builds leave idle.
+rust-tests:
+	$(need-rust)
+	MAKEFLAGS= cargo test --quiet --workspace --locked --no-run
+
 test: setup
 	@# Both, whatever the first finds.
 	@status=0; \
@@ -118,20 +125,34 @@ check: setup
 	@# R itself answers what is frozen for `make test`.
 	@$(PYTEST) --stage check --live-r
 
+# Each process of pytest collects the tests once instead of twice, and none waits for the last one of a stage.
+# Without R the frozen answers still prove what they prove.
+prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
+prove: setup
+	@status=0; \
+	cargo test --quiet --workspace --locked --no-fail-fast || status=1; \
+	$(PYTEST) $(LIVE) || status=1; \
+	exit $$status
+
 hostile: setup
 	$(BIN)/pytest tests/integration/hostile --attacks
 
 # What only repetition shows: 10 000 seeds of the simulation, more kills, more examples.
 nightly: export DATAMILL_NIGHTLY := 1
-nightly: test check
+nightly: prove
 
-lint: setup
+lint: lint-python lint-rust
+
+lint-python: setup
 	$(BIN)/ruff check . $(SCRIPTS)
 	$(BIN)/ruff format --check . $(SCRIPTS)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+lint-rust:
+	$(need-rust)
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	MAKEFLAGS= cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 
 bench: setup
 	$(BIN)/python benches/harness_error.py
