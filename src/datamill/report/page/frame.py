@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
@@ -14,6 +15,9 @@ from datamill.report.tables.statement import Code, Heading, Paragraph
 from datamill.report.tables.table import Table
 from datamill.report.words.short_names import apply_short_names
 from datamill.report.words.term_names import spell_terms_of_design
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 #: Short words with a hyphen, such as the level `-g`, that a browser would break behind it.
 _HYPHENED = re.compile(r"(?<!\S)\S*-\S*")
@@ -38,6 +42,13 @@ def keep_whole(text: str) -> Markup:
 
 def fill_template(template: str, *, interactive: bool, **content: Any) -> str:
     """Fill in a page's template; text is escaped, and figures come alive where there are any."""
+    runtime = load_vega_runtime() if interactive else ""
+    return _load_templates().get_template(template).render(version=__version__, runtime=runtime, **content)
+
+
+@cache
+def _load_templates() -> Environment:
+    """Return what holds the templates, each compiled once a process, which takes longer than to fill one."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("datamill.report"),
         autoescape=True,
@@ -50,5 +61,4 @@ def fill_template(template: str, *, interactive: bool, **content: Any) -> str:
     environment.filters["shorten"] = apply_short_names
     for kind in (Code, Heading, Paragraph, Table):
         environment.tests[kind.__name__.lower()] = lambda part, kind=kind: isinstance(part, kind)
-    runtime = load_vega_runtime() if interactive else ""
-    return environment.get_template(template).render(version=__version__, runtime=runtime, **content)
+    return environment
