@@ -132,11 +132,20 @@ def test_after_a_stop_nothing_is_pending_and_resuming_decides_nothing_more(tmp_p
     assert (again.story, bundle.decisions_file.read_bytes()) == ([], written)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """What was never interrupted; only to be read."""
+    bundle = make(tmp_path_factory.mktemp("whole") / "bundle")
+    run_all(bundle, StandIn(bundle, {"a": 1.0, "b": 1.2}))
+    return bundle
+
+
 @pytest.mark.parametrize("most", [*range(1, 13), 23, 24, 25, 59, 60])
-def test_interrupted_anywhere_it_comes_to_the_same_decisions(tmp_path: Path, most: int) -> None:
-    whole, broken = make(tmp_path / "whole"), make(tmp_path / "broken")
+def test_interrupted_anywhere_it_comes_to_the_same_decisions(
+    whole: Bundle, tmp_path: Path, most: int
+) -> None:
+    broken = make(tmp_path / "broken")
     times = {"a": 1.0, "b": 1.2}
-    run_all(whole, StandIn(whole, times))
     run_all(broken, StandIn(broken, times), most=most)
     run_all(broken, StandIn(broken, times))
     assert broken.decisions_file.read_bytes() == whole.decisions_file.read_bytes()
