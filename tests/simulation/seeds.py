@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @cache
 def load() -> Database:
-    """Set up Django on a database in memory, and load what runs a seed: once, for forks of this process too."""
+    """Set up Django on a database in memory and load what runs a seed, once, for its forks too."""
     from simulation.database import Database
 
     database = Database()
@@ -51,7 +51,7 @@ def run_seeds(seeds: range, jobs: int, plant: str) -> Iterator[SeedResult]:
     if jobs == 1:
         yield from map(run_job, work)
         return
-    # Forked after the loading, which takes longer than a seed: the database lies in each process's own memory.
+    # Forked after loading, which takes longer than a seed. Each process has the database in its own memory.
     load()
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
         yield from pool.imap_unordered(run_job, work, chunksize=5)
