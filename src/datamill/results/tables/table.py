@@ -198,22 +198,25 @@ class _Series:
 
     def to_frame(self, name: str) -> pl.DataFrame:
         """Return the observations as a frame, with the attempt's row in `index`."""
-        frame = pl.DataFrame(
-            {
-                "index": np.frombuffer(self._index, dtype=np.uint32),
-                "measurement": np.frombuffer(self._measurement, dtype=np.uint32).astype(np.int64),
-                "value": np.frombuffer(self._value, dtype=np.float64),
-            }
-        ).with_columns(
-            value=pl.col("value").fill_nan(None),
-            response=pl.lit(name),
-            unit=pl.lit(self._unit),
-            own_exclusion=pl.lit(None, dtype=pl.String),
+        rows = len(self._index)
+        exclusions = [self._exclusion.get(row) for row in range(rows)] if self._exclusion else None
+        # Whole columns: expressions take five times as long, and each look of an experiment makes a table.
+        return pl.DataFrame(
+            [
+                pl.Series("index", np.frombuffer(self._index, dtype=np.uint32)),
+                pl.Series("measurement", np.frombuffer(self._measurement, dtype=np.uint32).astype(np.int64)),
+                pl.Series("value", np.frombuffer(self._value, dtype=np.float64), nan_to_null=True),
+                _repeat("response", name, rows),
+                _repeat("unit", self._unit, rows),
+                pl.Series("own_exclusion", exclusions, dtype=pl.String)
+                if exclusions
+                else _repeat("own_exclusion", None, rows),
+            ]
         )
-        if self._exclusion:
-            texts = [self._exclusion.get(row) for row in range(frame.height)]
-            frame = frame.with_columns(own_exclusion=pl.Series(texts, dtype=pl.String))
-        return frame
+
+
+def _repeat(name: str, text: str | None, rows: int) -> pl.Series:
+    return pl.Series(name, [text], dtype=pl.String).new_from_index(0, rows)
 
 
 def _name_column(factor: DesignFactor) -> str:
