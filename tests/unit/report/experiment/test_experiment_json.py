@@ -7,26 +7,28 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from answered_study import write_report
 from fleet_study import make_fleet_study
 from nested_study import make_nested_study
 from page_study import Study, make_study
 from planted_study import plan_study
 
-from datamill.analysis.answer.experiment_analysis import analyze_experiment
+from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis, analyze_experiment
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.design.points.plackett_burman import build_folded_plackett_burman
 from datamill.experiment.experiment import DesignChoice
 from datamill.report.experiment import response_json
 from datamill.report.experiment.answer import scale_response
 from datamill.report.experiment.experiment_answer import phrase_experiment
+from datamill.report.experiment.experiment_page import render_report
 from datamill.report.experiment.json import format_experiment_json
 from datamill.report.words.scales import choose_scale
 
+Answered = TypeVar("Answered")
 KEYS = [
     *("schema", "experiment", "question", "answer", "mattered", "n", "confidence", "method", "warnings"),
     *("design", "trials", "exclusions", "put_aside", "doubts", "responses", "missing", "without_doubtful"),
@@ -50,16 +52,34 @@ NUMBER = re.compile(
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
+def once(ask: Callable[[Study], Answered]) -> Callable[[Study], Answered]:
+    """Ask once for each study, which is kept with the answer: no other takes its identity."""
+    answered: dict[int, tuple[Study, Answered]] = {}
+
+    def answer(study: Study) -> Answered:
+        if id(study) not in answered:
+            answered[id(study)] = study, ask(study)
+        return answered[id(study)][1]
+
+    return answer
+
+
+@once
+def analyze(study: Study) -> ExperimentAnalysis:
+    return analyze_experiment(*study[:3])
+
+
 def read_json(study: Study) -> dict[str, Any]:
-    experiment, design, table, trials = study
-    found = analyze_experiment(experiment, design, table)
+    found, trials = analyze(study), study[3]
     content = json.loads(format_experiment_json(found, phrase_experiment(found, trials), trials))
     assert isinstance(content, dict)
     return content
 
 
+@once
 def read_markup(study: Study) -> str:
-    return re.sub(r"<script.*?</script>|<style.*?</style>", "", write_report(*study).html, flags=re.DOTALL)
+    page = render_report(analyze(study), phrase_experiment(analyze(study), study[3]), study[3])
+    return re.sub(r"<script.*?</script>|<style.*?</style>", "", page, flags=re.DOTALL)
 
 
 def read_page(study: Study) -> str:
@@ -94,7 +114,7 @@ def list_values(value: Any) -> tuple[set[float], set[str]]:
 
 def list_scales(study: Study) -> set[float]:
     """What figures of the page are multiplied by: prefixes of units, their squares, and those of memory."""
-    found = analyze_experiment(*study[:3])
+    found = analyze(study)
     answers = [found.answering, *found.others]
     units = {answer.given.unit for answer in answers if answer} | {a.analysis.unit for a in answers if a}
     prefixes = {scale_response(answer.analysis).factor for answer in answers if answer is not None}
@@ -143,15 +163,16 @@ def make_screened_study() -> Study:
     return screening, replace(design, kind="screening", construction="folded", trials=kept), table, trials
 
 
+#: Each is made, analysed and put on a page once, for all tests that ask.
 STUDIES: dict[str, Callable[[], Study]] = {
-    "two packages": make_study,
-    "one package": lambda: make_study(packages=1),
-    "a heavy tail": lambda: make_study(heavy=True, replicates=40),
-    "doubtful trials": lambda: make_study(disturbed=1.5, replicates=6),
-    "lost trials": lambda: make_study(keep=0.6),
-    "nested": lambda: make_nested_study(shape=(6, 3, 4), change=5.0),
-    "unlike machines": lambda: make_fleet_study(1.05, seed=1, replicates=6, noise=0.01),
-    "a screening": make_screened_study,
+    "two packages": cache(make_study),
+    "one package": cache(lambda: make_study(packages=1)),
+    "a heavy tail": cache(lambda: make_study(heavy=True, replicates=40)),
+    "doubtful trials": cache(lambda: make_study(disturbed=1.5, replicates=6)),
+    "lost trials": cache(lambda: make_study(keep=0.6)),
+    "nested": cache(lambda: make_nested_study(shape=(6, 3, 4), change=5.0)),
+    "unlike machines": cache(lambda: make_fleet_study(1.05, seed=1, replicates=6, noise=0.01)),
+    "a screening": cache(make_screened_study),
 }
 
 

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from datamill.analysis.answer.response import analyze_response
 from datamill.analysis.interval import Interval
 from datamill.experiment.experiment import Package
 from datamill.experiment.messages.numbers import format_p
+from datamill.report.figures import vega_runtime
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import Figure
 from datamill.report.figures.vega_runtime import load_vega_runtime
@@ -273,16 +275,22 @@ def test_very_many_observations_make_a_page_of_a_few_megabytes() -> None:
 def test_the_runtime_is_kept_and_made_anew_when_it_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert "</script" not in load_vega_runtime().lower()
+    # To put the real ones together takes two seconds each time; the test of a first use does.
+    text, made = "var vegaEmbed;\nwindow.vegaEmbed=vegaEmbed;", []
+    converter = SimpleNamespace(javascript_bundle=lambda entry: made.append(entry) or text)
+    monkeypatch.setattr(vega_runtime, "vl_convert", converter)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    text = load_vega_runtime()
+    assert [load_vega_runtime(), load_vega_runtime()] == [text, text]
+    assert made == ["window.vegaEmbed = vegaEmbed;"]
     (kept,) = (tmp_path / "datamill").iterdir()
     assert kept.read_text() == text
-    assert "</script" not in text.lower()
     kept.write_text(text[: len(text) // 2])
     assert load_vega_runtime() == text
     assert kept.read_text() == text
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
     assert load_vega_runtime() == text
+    assert len(made) == 3
 
 
 def test_a_page_of_any_analysis_has_its_answer_tables_figures_and_warnings() -> None:
