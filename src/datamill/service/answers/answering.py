@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from django.contrib.auth.models import User
 
+from datamill.report.figures.views import FigureView
 from datamill.report.words.answer import Answer
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
@@ -21,9 +22,14 @@ _MOST_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class FleetAnswer:
-    """The answer of an experiment in words, and all its figures as JSON."""
+    """The answer of an experiment in words, its picture where something is compared, all figures as JSON.
 
+    `looks` counts the looks at a sequential experiment, whose intervals hold at each of them.
+    """
+
+    looks: int
     words: Answer
+    picture: FigureView | None
     json: str
 
 
@@ -53,7 +59,10 @@ def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
 def answer_folder(folder: str) -> FleetAnswer:
     """Answer the question of a bundle in a folder; runs in a process of its own."""
     # Statistics take a second to load, and memory that the coordinator need not have.
+    from datamill.service.answers.drawing import draw_views
     from datamill.verbs.answer import answer
 
     found = answer(folder)
-    return FleetAnswer(found.answer, found.json())
+    figure = found.figure()
+    picture = None if figure is None else draw_views([figure])[0]
+    return FleetAnswer(len(found.trials.decisions), found.answer, picture, found.json())
