@@ -121,8 +121,10 @@ def fill_route(route: str, place: Place) -> str:
     def fill(match: re.Match[str]) -> str:
         name = match[1].rpartition(":")[2]
         if name == "number":
-            # Of an attempt behind a trial, else of an experiment.
-            return "1" if "trial_id" in route else str(place.number)
+            # Of an attempt behind a trial, of a figure, else of an experiment.
+            return "1" if "trial_id" in route else "0" if "figures" in route else str(place.number)
+        if name == "kind":
+            return "json" if "figures" in route else "csv"
         if name == "name":
             return "run.stdout" if "files" in route else place.worker
         values = {
