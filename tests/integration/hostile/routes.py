@@ -35,6 +35,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/file": ("visible", None),
     "experiments/<int:experiment_id>/answer": ("visible", None),
     "experiments/<int:experiment_id>/elsewhere": ("visible", None),
+    "experiments/<int:experiment_id>/verdict": ("visible", None),
     "experiments/<int:experiment_id>/analysis": ("visible", None),
     "experiments/<int:experiment_id>/report": ("visible", None),
     "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>": ("visible", None),

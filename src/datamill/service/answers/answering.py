@@ -12,6 +12,7 @@ from datamill.report.figures.views import FigureView
 from datamill.report.words.answer import Answer
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
+from datamill.service.answers.verdicts import keep_verdict
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.models import FleetExperiment
@@ -53,6 +54,7 @@ def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
         write_bundle(experiment, user, Path(folder))
         answer = call_bounded(ANSWERING, answer_folder, folder)
     _kept.keep(key, answer)
+    keep_verdict(experiment, answer.words.headline, answer.words.n)
     return answer
 
 

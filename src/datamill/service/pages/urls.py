@@ -8,7 +8,7 @@ from django.views.generic import RedirectView
 
 from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
-from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, trials
+from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing, trials
 from datamill.service.pages.fleet import quarantine, workers
 from datamill.service.pages.new_experiment import steps as new_experiment
 
@@ -41,7 +41,7 @@ urlpatterns = [
     path("login", login.ThrottledLogin.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("words", explanations.show_words, name="words"),
-    path("experiments", experiments.list_experiments, name="experiments"),
+    path("experiments", listing.list_experiments, name="experiments"),
     path("experiments/new", new_experiment.choose_packages, name="new-packages"),
     path("experiments/new/upload", new_experiment.upload_packages, name="package-upload"),
     path("experiments/new/machines", new_experiment.choose_machines, name="new-machines"),
@@ -56,6 +56,7 @@ urlpatterns = [
     path("experiments/<int:experiment_id>/events", experiments.show_events, name="experiment-events"),
     path("experiments/<int:experiment_id>/file", experiments.download_file, name="experiment-file"),
     path("experiments/<int:experiment_id>/answer", answers.show_answer, name="experiment-answer"),
+    path("experiments/<int:experiment_id>/verdict", listing.show_verdict, name="experiment-verdict"),
     path("experiments/<int:experiment_id>/analysis", analysis.show_analysis, name="experiment-analysis"),
     path("experiments/<int:experiment_id>/report", analysis.show_interactive, name="experiment-report"),
     path(
