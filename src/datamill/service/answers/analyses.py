@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from datamill.experiment.errors import InputError
 from datamill.report.figures.views import FigureView
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
@@ -87,7 +88,13 @@ def write_page(experiment: FleetExperiment, user: User, asked: AskedAnalysis | N
 def _infer(experiment: FleetExperiment, user: User, function: Any, asked: AskedAnalysis | None) -> Any:
     with taking_turn(user), TemporaryDirectory(prefix="datamill-analysis-") as folder:
         write_bundle(experiment, user, Path(folder))
-        return call_bounded(ANSWERING, function, folder, asked)
+        try:
+            return call_bounded(ANSWERING, function, folder, asked)
+        except InputError as problem:
+            # Where its bundle stood meanwhile says nothing to a reader.
+            raise (
+                problem.moved(f"experiment {experiment.pk}") if folder in problem.where else problem
+            ) from None
 
 
 def analyze_folder(folder: str, asked: AskedAnalysis) -> FleetAnalysis:

@@ -117,3 +117,21 @@ def test_while_trials_come_in_there_is_no_interval_that_looking_would_spoil() ->
     page = html.unescape(open_page(fleet, "/answer").content.decode())
     assert "Not before the end" not in page
     assert '<figure class="chart">' in page
+
+
+def test_the_api_says_what_the_command_prints(tmp_path: Path) -> None:
+    fleet = Fleet()
+    fleet.finish()
+    fleet.fetch(tmp_path / "bundle")
+    status, told = fleet.ada.get(
+        f"/experiments/{fleet.number}/analysis?verb=summary&factor=package&factor=machine&by=package"
+    )
+    assert status == 200, told
+    expected = datamill.summary(tmp_path / "bundle", factors=["package", "machine"], by="package")
+    assert told == json.loads(expected.json())
+    # All of its times are equal.
+    status, told = fleet.ada.get(f"/experiments/{fleet.number}/analysis", verb="anova")
+    assert (status, told["where"]) == (400, f"experiment {fleet.number}")
+    status, told = fleet.ada.get(f"/experiments/{fleet.number}/analysis", verb="divine")
+    assert (status, told["where"]) == (422, "verb")
+    assert fleet.ada.read(f"/experiments/{fleet.number}/table.csv").startswith(b"experiment,")

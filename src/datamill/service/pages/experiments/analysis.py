@@ -15,12 +15,13 @@ from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.analyses import analyze_experiment, write_page
 from datamill.service.answers.answering import answer_experiment
+from datamill.service.answers.asking import read_asked
 from datamill.service.answers.downloads import FIGURE_TYPES, TABLE_TYPES, draw_file, open_table
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.experiments.asked import QUESTIONS, list_choices, read_asked
+from datamill.service.pages.experiments.offered import QUESTIONS, list_choices
 from datamill.service.states import ENDED_EXPERIMENTS
 from datamill.service.watching.places import FullError
 

@@ -1,51 +1,17 @@
-"""What the form of an analysis asks, read from an address, and what it offers."""
+"""An analysis as addresses of pages and of the API ask for it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from django.http import QueryDict
 
-from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.errors import InputError
-from datamill.experiment.file.parse import parse_experiment
 from datamill.service.answers.analyses import VERBS, AskedAnalysis
 
-#: What each verb of `datamill analyze` answers, as the form calls it.
-QUESTIONS = {
-    "anova": "What moves the mean (analysis of variance)",
-    "quantiles": "What moves the median and the slow tail (quantile regression)",
-    "tests": "Which levels differ (tests of groups)",
-    "variability": "Where it varies more (spread of like trials)",
-    "summary": "How it is distributed (five numbers and pictures)",
-}
 #: Characters of one field that are looked at.
 _MOST_CHARACTERS = 4096
 _MOST_QUANTILES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the form offers: responses, and the names of what can be a factor."""
-
-    responses: tuple[str, ...]
-    factors: tuple[str, ...]
-
-
-def list_choices(text: str) -> Choices:
-    """Return what an experiment file offers; of one that this version no longer reads, nothing."""
-    try:
-        experiment = parse_experiment(text, name="experiment.toml")
-    except InputError:
-        return Choices((), ())
-    packages = ("package",) if len(experiment.packages) > 1 else ()
-    varied = tuple(
-        choice.name
-        for choice in experiment.choices
-        if choice.treatment == "vary" and not (choice.coverage is None and len(choice.levels) == 1)
-    )
-    responses = tuple(response.name for response in experiment.responses)
-    return Choices(responses, (*packages, *varied, MACHINE_FACTOR))
 
 
 def read_asked(sent: QueryDict) -> AskedAnalysis | None:
@@ -58,15 +24,13 @@ def read_asked(sent: QueryDict) -> AskedAnalysis | None:
     if not verb:
         return None
     if verb not in VERBS:
-        raise InputError(
-            f'there is no analysis "{verb[:60]}"', remedy=f"Choose one of: {', '.join(QUESTIONS)}."
-        )
+        raise InputError(f'there is no analysis "{verb[:60]}"', remedy=f"Choose one of: {', '.join(VERBS)}.")
     return AskedAnalysis(
         verb,
         _take(sent, "response"),
         tuple(name[:_MOST_CHARACTERS] for name in sent.getlist("factor") if name),
         _read_quantiles(_take(sent, "quantiles")) if verb == "quantiles" else (),
-        _read_conditions(_take(sent, "where")),
+        read_conditions(_take(sent, "where").splitlines()),
         _take(sent, "by"),
     )
 
@@ -89,10 +53,14 @@ def _read_quantiles(text: str) -> tuple[float, ...]:
         ) from None
 
 
-def _read_conditions(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Read `factor=level` from each line; several levels of a factor are all let in."""
+def read_conditions(lines: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Read `factor=level` from each line that holds something; several levels of a factor are all let in.
+
+    Raises:
+        InputError: a line is not of that form.
+    """
     levels: dict[str, list[str]] = {}
-    for line in text.splitlines():
+    for line in lines:
         if not line.strip():
             continue
         name, equals, level = line.partition("=")
