@@ -133,7 +133,7 @@ def _ask(folder: str, asked: AskedAnalysis) -> Any:
     import datamill
 
     verb = getattr(datamill, asked.verb)
-    given: dict[str, Any] = {"where": {name: list(levels) for name, levels in asked.where}}
+    given: dict[str, object] = {"where": {name: list(levels) for name, levels in asked.where}}
     if asked.response:
         given["response"] = asked.response
     if asked.factors:

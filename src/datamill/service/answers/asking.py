@@ -67,7 +67,7 @@ def read_conditions(lines: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], 
         if not (equals and name.strip() and level.strip()):
             raise InputError(
                 f'"{line.strip()[:60]}" is not a condition',
-                remedy="Write factor=level, each on a line of its own, such as machine=m1.",
+                remedy="Write factor=level, one condition a line, such as machine=m1.",
             )
         levels.setdefault(name.strip(), []).append(level.strip())
     return tuple((name, tuple(values)) for name, values in levels.items())

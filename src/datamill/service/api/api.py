@@ -14,7 +14,8 @@ from datamill.experiment.messages.arguments import speak_command_line
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
-from datamill.service.api import accounting, analyses, experiments, predictions, stream, workers
+from datamill.service.api import accounting, experiments, stream, workers
+from datamill.service.api.answers import analyses, predictions
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
 from datamill.service.bounded_work.turns import BusyError

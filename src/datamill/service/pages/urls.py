@@ -8,7 +8,8 @@ from django.views.generic import RedirectView
 
 from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
-from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing, trials
+from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
+from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import quarantine, workers
 from datamill.service.pages.new_experiment import steps as new_experiment
 

@@ -19,7 +19,7 @@ from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.experiments.trial_counts import TrialCounts
+from datamill.service.pages.experiments.trials.trial_counts import TrialCounts
 from datamill.service.pages.labels import speak_form
 from datamill.service.progress import count_progress
 from datamill.service.states import ENDED_EXPERIMENTS

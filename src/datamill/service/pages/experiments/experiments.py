@@ -30,9 +30,14 @@ from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import Attempt, Event, FleetExperiment, FleetWorker, Trial
 from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.experiments.events import tell_events
-from datamill.service.pages.experiments.trial_counts import TRIAL_WORDS, TrialCounts
-from datamill.service.pages.experiments.trial_facts import ShownPiece, ShownTrial, list_output, show_trial
-from datamill.service.pages.experiments.trial_table import list_trials, parse_place
+from datamill.service.pages.experiments.trials.trial_counts import TRIAL_WORDS, TrialCounts
+from datamill.service.pages.experiments.trials.trial_facts import (
+    ShownPiece,
+    ShownTrial,
+    list_output,
+    show_trial,
+)
+from datamill.service.pages.experiments.trials.trial_table import list_trials, parse_place
 from datamill.service.progress import count_progress
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ENDED_EXPERIMENTS, TrialState

@@ -22,7 +22,7 @@ from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment, TrialCount
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.experiments.trial_counts import TrialCounts, count_trials
+from datamill.service.pages.experiments.trials.trial_counts import TrialCounts, count_trials
 from datamill.service.states import ENDED_EXPERIMENTS, ExperimentState
 from datamill.service.watching.places import FullError
 
