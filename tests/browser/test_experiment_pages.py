@@ -54,6 +54,7 @@ def test_files_of_attempts_are_downloaded_and_never_shown(visit: Any) -> None:
     visit.log_in("alice")
     page = visit.page
     page.get_by_role("link", name="link-order").click()
+    page.get_by_text("each with what its machine recorded").click()
     page.locator("#trials tbody a").first.click()
     with page.expect_download() as download:
         page.get_by_role("link", name="run.stdout").click()

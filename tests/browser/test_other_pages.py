@@ -7,7 +7,8 @@ import pytest
 
 ADMIN_PAGES = ("/audit", "/users", "/experiments?whose=all")
 PAGES = (
-    "/experiments", "/experiments?whose=public", "/experiments/1", "/experiments/3", "/experiments/1/events",
+    "/experiments", "/experiments?whose=public", "/experiments/1", "/experiments/4", "/experiments/1/events",
+    "/experiments/3", "/experiments/3/answer", "/experiments/3/analysis?verb=anova&factor=package",
     "/experiments/new", "/experiments/new/machines", "/experiments/new/space", "/experiments/new/file",
     "/workers", "/workers/atom", "/quarantine", "/account", "/words",
 )  # fmt: skip

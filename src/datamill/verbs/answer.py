@@ -11,9 +11,12 @@ import polars as pl
 from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis, analyze_experiment
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
+from datamill.report.experiment.answer import draw_answer, scale_response
 from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.experiment_page import render_report
 from datamill.report.experiment.json import format_experiment_json
+from datamill.report.figures.figure import Figure
+from datamill.report.stopping.section import draw_looks
 from datamill.report.words.answer import Answer
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.opening import open_bundle
@@ -38,6 +41,18 @@ class ExperimentAnswer:
     def report(self) -> str:
         """The report as one HTML page that needs nothing but itself."""
         return render_report(self.analysis, self.answer, self.trials)
+
+    def figure(self) -> Figure | None:
+        """The picture of what the first sentence says: observations, means and changes with their intervals.
+
+        While a sequential experiment goes on it is what all looks at it saw. None where nothing is compared.
+        """
+        first, experiment, looks = self.analysis.answering, self.analysis.experiment, self.trials.decisions
+        if first is None:
+            return None
+        if experiment.until is not None and looks and looks[-1].decision != "stop":
+            return draw_looks(experiment.until, looks)
+        return draw_answer(experiment, first.analysis, scale_response(first.analysis))
 
     def __str__(self) -> str:
         """The question, the answer, what else mattered, and warnings."""

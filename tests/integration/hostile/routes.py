@@ -35,6 +35,11 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/file": ("visible", None),
     "experiments/<int:experiment_id>/answer": ("visible", None),
     "experiments/<int:experiment_id>/elsewhere": ("visible", None),
+    "experiments/<int:experiment_id>/verdict": ("visible", None),
+    "experiments/<int:experiment_id>/analysis": ("visible", None),
+    "experiments/<int:experiment_id>/report": ("visible", None),
+    "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>": ("visible", None),
+    "experiments/<int:experiment_id>/table.<table:kind>": ("visible", None),
     "experiments/<int:experiment_id>/bundle": ("visible", None),
     "experiments/<int:experiment_id>/fork": ("visible", "visible"),
     "experiments/<int:experiment_id>/cancel": (None, "owner"),
@@ -65,6 +70,9 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/trials": ("visible", None),
     "api/experiments/<number>/events": ("visible", None),
     "api/experiments/<number>/answer": ("visible", None),
+    "api/experiments/<number>/analysis": ("visible", None),
+    "api/experiments/<number>/table.csv": ("visible", None),
+    "api/experiments/<number>/table.parquet": ("visible", None),
     "api/experiments/<number>/times": ("visible", None),
     "api/experiments/<number>/prediction": ("visible", None),
     "api/experiments/<number>/bundle": ("visible", None),
@@ -117,8 +125,10 @@ def fill_route(route: str, place: Place) -> str:
     def fill(match: re.Match[str]) -> str:
         name = match[1].rpartition(":")[2]
         if name == "number":
-            # Of an attempt behind a trial, else of an experiment.
-            return "1" if "trial_id" in route else str(place.number)
+            # Of an attempt behind a trial, of a figure, else of an experiment.
+            return "1" if "trial_id" in route else "0" if "figures" in route else str(place.number)
+        if name == "kind":
+            return "json" if "figures" in route else "csv"
         if name == "name":
             return "run.stdout" if "files" in route else place.worker
         values = {

@@ -67,6 +67,16 @@ class AnswerHead(msgspec.Struct, frozen=True):
     missing: tuple[str, ...]
 
 
+class AnalysisHead(msgspec.Struct, frozen=True):
+    """An analysis of an experiment's trials; the first sentence of `answer` says what was found.
+
+    Besides these keys it has all others of `datamill analyze VERB --json`.
+    """
+
+    answer: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
 class TrialLine(msgspec.Struct, frozen=True):
     """A trial; `failure` says why its latest attempt did not count; debug trials and builds end `done`."""
 

@@ -10,6 +10,7 @@ from datamill.experiment.experiment import Direction, Experiment, Response, Stop
 from datamill.experiment.messages.numbers import format_count, format_figures, format_level
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.quantities import format_duration
+from datamill.report.figures.figure import Figure
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.stopping.figure import MonitoredPoint, draw_monitoring
 from datamill.report.words.answer import Answer
@@ -41,6 +42,7 @@ def view_stopping(experiment: Experiment, trials: TrialSummary) -> StoppingView 
         return None
     last = trials.decisions[-1]
     stopped = last.decision == "stop"
+    drawn = draw_looks(rule, trials.decisions)
     looks = f"{format_count(last.look)} look{'' if last.look == 1 else 's'}"
     took = f"{format_count(last.trials)} trials, which took {format_duration(last.elapsed_s)}"
     sentences = [
@@ -57,7 +59,7 @@ def view_stopping(experiment: Experiment, trials: TrialSummary) -> StoppingView 
         title="Why it stopped" if stopped else "How far it is from stopping",
         sentences=tuple(sentences),
         method=_name_method(rule),
-        figure=_draw(rule, trials.decisions),
+        figure=None if drawn is None else start_view(drawn),
     )
 
 
@@ -227,8 +229,11 @@ def _name_method(rule: StoppingRule) -> str:
     )
 
 
-def _draw(rule: StoppingRule, decisions: tuple[Decision, ...]) -> Future[FigureView] | None:
-    """Draw the intervals in percent: of the baseline's mean, or of each package's latest mean."""
+def draw_looks(rule: StoppingRule, decisions: tuple[Decision, ...]) -> Figure | None:
+    """Draw the intervals of all looks in percent: of the baseline's mean, or of each package's latest mean.
+
+    None where no look has an interval yet.
+    """
     claimed = rule.hypothesis.share if rule.hypothesis is not None else 0.0
     goal = 100 * (rule.half_width or rule.detect or claimed)
     latest = {interval.name: interval.estimate for interval in decisions[-1].intervals}
@@ -278,4 +283,4 @@ def _draw(rule: StoppingRule, decisions: tuple[Decision, ...]) -> Future[FigureV
             "each point is the mean of the trials so far, with its interval. It is narrow enough once it is "
             "no wider than the space between the outer lines."
         )
-    return start_view(draw_monitoring(points, title=title, axis=axis, goal=goal, caption=caption))
+    return draw_monitoring(points, title=title, axis=axis, goal=goal, caption=caption)

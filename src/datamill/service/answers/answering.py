@@ -8,9 +8,11 @@ from tempfile import TemporaryDirectory
 
 from django.contrib.auth.models import User
 
+from datamill.report.figures.views import FigureView
 from datamill.report.words.answer import Answer
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
+from datamill.service.answers.verdicts import keep_verdict
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.models import FleetExperiment
@@ -21,9 +23,14 @@ _MOST_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class FleetAnswer:
-    """The answer of an experiment in words, and all its figures as JSON."""
+    """The answer of an experiment in words, its picture where something is compared, all figures as JSON.
 
+    `looks` counts the looks at a sequential experiment, whose intervals hold at each of them.
+    """
+
+    looks: int
     words: Answer
+    picture: FigureView | None
     json: str
 
 
@@ -47,13 +54,17 @@ def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
         write_bundle(experiment, user, Path(folder))
         answer = call_bounded(ANSWERING, answer_folder, folder)
     _kept.keep(key, answer)
+    keep_verdict(experiment, answer.words.headline, answer.words.n)
     return answer
 
 
 def answer_folder(folder: str) -> FleetAnswer:
     """Answer the question of a bundle in a folder; runs in a process of its own."""
     # Statistics take a second to load, and memory that the coordinator need not have.
+    from datamill.service.answers.drawing import draw_views
     from datamill.verbs.answer import answer
 
     found = answer(folder)
-    return FleetAnswer(found.answer, found.json())
+    figure = found.figure()
+    picture = None if figure is None else draw_views([figure])[0]
+    return FleetAnswer(len(found.trials.decisions), found.answer, picture, found.json())

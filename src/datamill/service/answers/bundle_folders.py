@@ -21,7 +21,10 @@ ANSWERING = Budget(
     memory_bytes=2 << 30,
     cpu_s=120,
     elapsed_s=300.0,
+    # The scripts of interactive figures are put together once and kept.
+    file_bytes=4 << 20,
     remedy="Take the bundle home with datamill fetch, which answers without bounds.",
+    draws=True,
 )
 #: What of a bundle an answer is made of.
 _NEEDED = frozenset(

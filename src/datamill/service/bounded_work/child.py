@@ -24,14 +24,15 @@ _PR_SET_PDEATHSIG = 1
 #: How readily the kernel ends it rather than the coordinator when memory is short.
 _OOM_SCORE = "800"
 #: How far a session stands back: it gets a ninth of what another gets, so that something comes of it.
-_NICENESS_OF_SESSION = 10
+NICENESS_OF_SESSION = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What a function may take: memory beyond that of a fresh process, processor time, time, bytes of a file.
 
-    `remedy` says what to do where that is not enough.
+    `remedy` says what to do where that is not enough. With `draws` addresses that nothing is kept at do not
+    count: what draws figures reserves 60 GB of them.
     """
 
     memory_bytes: int
@@ -39,6 +40,7 @@ class Budget:
     elapsed_s: float
     file_bytes: int = 0
     remedy: str = ""
+    draws: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,11 @@ def _confine(budget: Budget) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
-        has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (has + budget.memory_bytes,) * 2)
+        sizes = Path("/proc/self/statm").read_text().split()
+        # Of all addresses, or of what is kept in memory that is the process's alone.
+        kind, place = (resource.RLIMIT_DATA, 5) if budget.draws else (resource.RLIMIT_AS, 0)
+        has = int(sizes[place]) * resource.getpagesize()
+        resource.setrlimit(kind, (has + budget.memory_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (budget.cpu_s, budget.cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (budget.file_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -120,4 +125,4 @@ def leave_session() -> None:
     """
     with contextlib.suppress(OSError):
         os.setsid()
-        Path("/proc/self/autogroup").write_text(str(_NICENESS_OF_SESSION), encoding="ascii")
+        Path("/proc/self/autogroup").write_text(str(NICENESS_OF_SESSION), encoding="ascii")

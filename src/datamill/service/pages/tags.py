@@ -14,7 +14,7 @@ from datamill.experiment.messages.numbers import format_count, format_fixed
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.report.words.glossary import Word, read_words
 from datamill.service.models import Trial
-from datamill.service.pages.experiments.trial_counts import STATE_KINDS, TRIAL_WORDS
+from datamill.service.pages.experiments.trials.trial_counts import STATE_KINDS, TRIAL_WORDS
 from datamill.service.progress import DONE
 from datamill.service.states import TrialPurpose, TrialState
 

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from django.contrib.auth.views import LogoutView
-from django.urls import path
+from django.urls import path, register_converter
 from django.views.generic import RedirectView
 
 from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
-from datamill.service.pages.experiments import answers, elsewhere, experiments, trials
+from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
+from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import quarantine, workers
 from datamill.service.pages.new_experiment import steps as new_experiment
+
+
+class FigureKind:
+    """Ending of a file that a figure is sent as."""
+
+    regex = "svg|png|json"
+
+    def to_python(self, value: str) -> str:
+        """Return the ending as views take it."""
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Return the ending as addresses have it."""
+        return value
+
+
+class TableKind(FigureKind):
+    """Ending of a file that the tidy table is sent as."""
+
+    regex = "csv|parquet"
+
+
+register_converter(FigureKind, "figure")
+register_converter(TableKind, "table")
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="experiments", permanent=False), name="home"),
     path("login", login.ThrottledLogin.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("words", explanations.show_words, name="words"),
-    path("experiments", experiments.list_experiments, name="experiments"),
+    path("experiments", listing.list_experiments, name="experiments"),
     path("experiments/new", new_experiment.choose_packages, name="new-packages"),
     path("experiments/new/upload", new_experiment.upload_packages, name="package-upload"),
     path("experiments/new/machines", new_experiment.choose_machines, name="new-machines"),
@@ -32,6 +57,17 @@ urlpatterns = [
     path("experiments/<int:experiment_id>/events", experiments.show_events, name="experiment-events"),
     path("experiments/<int:experiment_id>/file", experiments.download_file, name="experiment-file"),
     path("experiments/<int:experiment_id>/answer", answers.show_answer, name="experiment-answer"),
+    path("experiments/<int:experiment_id>/verdict", listing.show_verdict, name="experiment-verdict"),
+    path("experiments/<int:experiment_id>/analysis", analysis.show_analysis, name="experiment-analysis"),
+    path("experiments/<int:experiment_id>/report", analysis.show_interactive, name="experiment-report"),
+    path(
+        "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>",
+        analysis.download_figure,
+        name="experiment-figure",
+    ),
+    path(
+        "experiments/<int:experiment_id>/table.<table:kind>", analysis.download_table, name="experiment-table"
+    ),
     path("experiments/<int:experiment_id>/elsewhere", elsewhere.show_elsewhere, name="experiment-elsewhere"),
     path("experiments/<int:experiment_id>/bundle", experiments.download_bundle, name="experiment-bundle"),
     path("experiments/<int:experiment_id>/fork", experiments.fork, name="experiment-fork"),

@@ -161,28 +161,29 @@ class Analysis(ABC):
 
     def figures(self) -> tuple[Figure, ...]:
         """The figures that can be drawn, the most important one first."""
-        return self._draw_possible()[0]
+        return self.draw_possible()[0]
 
     def page(self) -> str:
         """The result as one HTML page that needs nothing but itself; it says which figures it lacks."""
         with use_short_names(self.label_groups()) as notes:
-            figures, reasons = self._draw_possible()
+            figures, reasons = self.draw_possible()
             figures = tuple(shorten_figure(figure) for figure in figures)
-            sections = [Section("The numbers", sentences=notes, parts=self._list_numbers())]
+            sections = [Section("The numbers", sentences=notes, parts=self.list_numbers())]
             if figures or reasons:
                 sections.insert(0, Section("The picture", sentences=reasons, figures=figures))
             lead = [apply_short_names(sentence) for sentence in self.lead]
             warnings = [apply_short_names(sentence) for sentence in self.warnings]
             return render_analysis_page(self.title, lead, sections, warnings)
 
-    def _list_numbers(self) -> tuple[Part, ...]:
+    def list_numbers(self) -> tuple[Part, ...]:
         """The statement without what a page has at its top: the lead and the warnings."""
         said = {*self.lead, *(f"Warning: {warning}." for warning in self.warnings)}
         return tuple(
             part for part in self.statement() if not (isinstance(part, Paragraph) and part.text in said)
         )
 
-    def _draw_possible(self) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+    def draw_possible(self) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+        """The figures that can be drawn, and why others are left out."""
         figures, reasons = [], []
         for draw in self.drawings():
             try:

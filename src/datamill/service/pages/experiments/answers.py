@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
+
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.messages.numbers import format_count
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.answering import answer_experiment
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.experiments.trials.trial_counts import TrialCounts
 from datamill.service.pages.labels import speak_form
+from datamill.service.progress import count_progress
 from datamill.service.states import ENDED_EXPERIMENTS
 from datamill.service.watching.places import FullError
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Why there is no answer yet, and when there will be one."""
+
+    headline: str
+    details: tuple[str, ...]
 
 
 @require_GET
 @member_page
 def show_answer(request: HttpRequest, experiment_id: int) -> HttpResponse:
-    """What an experiment says by the trials that have ended: the words of its report."""
+    """What an experiment says: the words of its report, with the picture of the first sentence.
+
+    While trials come in, only intervals are shown that hold however often one looks: those of an experiment
+    that was planned to be looked at.
+    """
     experiment = find_experiment(find_user(request), experiment_id)
-    context: dict[str, object] = {"experiment": experiment}
+    ended = experiment.state in ENDED_EXPERIMENTS
+    context: dict[str, object] = {"experiment": experiment, "ended": ended}
     try:
-        answer = answer_experiment(experiment, find_user(request)).words
-        context |= {
-            "answer": answer,
-            "warnings": answer.warnings[:MOST_SHOWN],
-            "more_warnings": answer.warnings[MOST_SHOWN:],
-            "ended": experiment.state in ENDED_EXPERIMENTS,
-        }
+        later = None if ended else _put_off(experiment)
+        if later is None:
+            found = answer_experiment(experiment, find_user(request))
+            later = None if ended or found.looks else _await_look()
+        if later is None:
+            context |= {
+                "answer": found.words,
+                "picture": found.picture,
+                "warnings": found.words.warnings[:MOST_SHOWN],
+                "more_warnings": found.words.warnings[MOST_SHOWN:],
+            }
+        else:
+            context["later"] = later
     except (BusyError, GoneError):
         raise
     except InputError as problem:
@@ -42,3 +70,29 @@ def show_answer(request: HttpRequest, experiment_id: int) -> HttpResponse:
     part = request.headers.get("HX-Request") == "true"
     template = "parts/answer.html" if part else "experiment_answer.html"
     return show_page(request, template, context, section="experiments")
+
+
+def _put_off(experiment: FleetExperiment) -> Later | None:
+    """Return why an experiment that goes on has no answer before its end; None where it is sequential."""
+    if parse_experiment(experiment.text, name="experiment.toml").until is not None:
+        return None
+    counts = TrialCounts(count_progress(experiment, time.time()).trials)
+    return Later(
+        f"Not before the end: {format_count(counts.counted)} of {count_nouns(counts.total, 'trial')} have "
+        "counted.",
+        (
+            "The number of trials was fixed before the first one. Intervals then hold once, when all have "
+            "ended; of those who look earlier, and again, more are misled than the intervals say.",
+            "An experiment with [until] may be looked at while it grows: its intervals hold at every look.",
+        ),
+    )
+
+
+def _await_look() -> Later:
+    return Later(
+        "Not before the first look.",
+        (
+            "This experiment is looked at after each batch of trials, with intervals that hold at every "
+            "look. The first batch has not ended.",
+        ),
+    )

@@ -7,8 +7,8 @@ from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import find_experiment, find_user
-from datamill.service.answers.machine_scores import gather_scores
-from datamill.service.answers.predictions import predict_elsewhere, read_times
+from datamill.service.answers.elsewhere.machine_scores import gather_scores
+from datamill.service.answers.elsewhere.predictions import predict_elsewhere, read_times
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetWorker

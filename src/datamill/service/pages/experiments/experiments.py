@@ -1,4 +1,4 @@
-"""Pages of experiments: the list, one experiment, and what can be done to it."""
+"""Pages of one experiment, and what can be done to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -22,7 +21,6 @@ from datamill.service.accounts import (
     find_own_experiment,
     find_user,
     is_admin,
-    list_visible_experiments,
 )
 from datamill.service.api.experiments import send_bundle
 from datamill.service.api.stream import send_events
@@ -32,16 +30,20 @@ from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import Attempt, Event, FleetExperiment, FleetWorker, Trial
 from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.experiments.events import tell_events
-from datamill.service.pages.experiments.trial_counts import TRIAL_WORDS, TrialCounts, count_trials
-from datamill.service.pages.experiments.trial_facts import ShownPiece, ShownTrial, list_output, show_trial
-from datamill.service.pages.experiments.trial_table import list_trials, parse_place
+from datamill.service.pages.experiments.trials.trial_counts import TRIAL_WORDS, TrialCounts
+from datamill.service.pages.experiments.trials.trial_facts import (
+    ShownPiece,
+    ShownTrial,
+    list_output,
+    show_trial,
+)
+from datamill.service.pages.experiments.trials.trial_table import list_trials, parse_place
 from datamill.service.progress import count_progress
 from datamill.service.serving.storage.writer import run_as_writer
-from datamill.service.states import ENDED_EXPERIMENTS, ExperimentState, TrialState
+from datamill.service.states import ENDED_EXPERIMENTS, TrialState
 from datamill.service.watching.changes import find_debug_trials, find_latest
 from datamill.service.watching.places import FullError
 
-_EXPERIMENTS_A_PAGE = 20
 _FEW_EVENTS = 15
 _MOST_EVENTS = 500
 
@@ -53,36 +55,6 @@ class ShownDebugTrial:
     trial: ShownTrial
     attempt: Attempt | None
     output: list[ShownPiece]
-
-
-@require_GET
-@member_page
-def list_experiments(request: HttpRequest) -> HttpResponse:
-    """Own experiments, those of others that are public, or all of an administrator's."""
-    whose = request.GET.get("whose", "mine")
-    visible = list_visible_experiments(find_user(request))
-    if whose == "public":
-        chosen = visible.filter(public=True)
-    elif whose == "all" and is_admin(find_user(request)):
-        chosen = visible
-    else:
-        whose, chosen = "mine", visible.filter(owner_id=request.user.pk)
-    if request.GET.get("state") in ExperimentState.values:
-        chosen = chosen.filter(state=request.GET["state"])
-    page = Paginator(chosen.select_related("owner").order_by("-id"), _EXPERIMENTS_A_PAGE).get_page(
-        request.GET.get("page")
-    )
-    counts = count_trials([experiment.pk for experiment in page])
-    context = {
-        "rows": [(experiment, counts[experiment.pk]) for experiment in page],
-        "page": page,
-        "whose": whose,
-        "state": request.GET.get("state", ""),
-        "states": ExperimentState.values,
-        "query": f"whose={whose}&" + (f"state={request.GET['state']}&" if request.GET.get("state") else ""),
-    }
-    template = "parts/experiment_rows.html" if request.headers.get("HX-Request") else "experiments.html"
-    return show_page(request, template, context, section="experiments")
 
 
 @require_GET

@@ -32,7 +32,7 @@ from datamill.service.membership import dismiss_machine, make_enrolment_token
 from datamill.service.models import Attempt, EnrolmentToken, Event, FleetWorker, TrialCount
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.events import tell_events
-from datamill.service.pages.experiments.trial_facts import show_trial
+from datamill.service.pages.experiments.trials.trial_facts import show_trial
 from datamill.service.progress import name_state
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ENDED_TRIALS, WorkerState

@@ -64,7 +64,7 @@ if (followed) {
       }, delay_ms);
     };
   };
-  const refreshProgress = refreshLater("#progress", 300), refreshTrials = refreshLater("#trials", 2000);
+  const refreshProgress = refreshLater("#progress", 300), refreshTrials = refreshLater("#trials", 2000), refreshAnswer = refreshLater("#answer", 2000);
   const showLive = (live) => {
     const dot = document.querySelector(".live-dot");
     if (dot) { dot.hidden = false; dot.dataset.live = live ? "on" : "off"; dot.textContent = live ? "live" : "not connected: reload to see what is new"; }
@@ -96,8 +96,8 @@ if (followed) {
   stream.addEventListener("open", () => showLive(true));
   stream.addEventListener("error", () => showLive(false));
   stream.addEventListener("progress", () => { refreshProgress(); refreshTrials(); });
-  stream.addEventListener("event", refreshProgress);
+  stream.addEventListener("event", () => { refreshProgress(); refreshAnswer(); });
   stream.addEventListener("output", addOutput);
-  stream.addEventListener("end", () => { stream.close(); refreshProgress(); refreshTrials(); showLive(false); });
+  stream.addEventListener("end", () => { stream.close(); refreshProgress(); refreshTrials(); refreshAnswer(); showLive(false); });
   document.addEventListener("htmx:afterSettle", () => showLive(stream.readyState === EventSource.OPEN));
 }

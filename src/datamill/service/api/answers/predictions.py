@@ -11,8 +11,8 @@ from datamill.conduct.fleet.score_table import spell_scores
 from datamill.protocol.api.machines import PackageTimes, PredictionHead, ScoreList
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import find_experiment, find_user
-from datamill.service.answers.machine_scores import gather_scores
-from datamill.service.answers.predictions import predict_elsewhere, read_times
+from datamill.service.answers.elsewhere.machine_scores import gather_scores
+from datamill.service.answers.elsewhere.predictions import predict_elsewhere, read_times
 from datamill.service.api.schemas import Name, Number, describe_record
 
 router = Router(tags=["machines"])

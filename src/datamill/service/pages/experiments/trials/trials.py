@@ -10,7 +10,7 @@ from datamill.service.files.store import name_stored_file
 from datamill.service.models import Artifact, Attempt, Event, Trial
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.events import tell_events
-from datamill.service.pages.experiments.trial_facts import list_attempts, show_trial
+from datamill.service.pages.experiments.trials.trial_facts import list_attempts, show_trial
 
 
 @require_GET

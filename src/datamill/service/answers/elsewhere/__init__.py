@@ -1,0 +1,1 @@
+"""Packages of experiments on machines that did not run them."""

@@ -1,0 +1,140 @@
+"""An experiment analysed as its readers ask: the form with the result, its figures, the report, the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_GET
+
+from datamill.experiment.errors import InputError
+from datamill.report.figures.views import FigureView
+from datamill.report.words.warning_order import MOST_SHOWN
+from datamill.service.accounts import find_experiment, find_user
+from datamill.service.answers.analyses import analyze_experiment, write_page
+from datamill.service.answers.answering import answer_experiment
+from datamill.service.answers.asking import read_asked
+from datamill.service.answers.downloads import FIGURE_TYPES, TABLE_TYPES, draw_file, open_table
+from datamill.service.bounded_work.turns import BusyError, GoneError
+from datamill.service.bundles.logs import BundleError
+from datamill.service.models import FleetExperiment
+from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.experiments.offered import QUESTIONS, list_choices
+from datamill.service.states import ENDED_EXPERIMENTS
+from datamill.service.watching.places import FullError
+
+#: A page with scripts of its own gets a world of its own: nothing of this site, no network.
+_SANDBOX = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
+    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+T = TypeVar("T")
+
+
+@require_GET
+@member_page
+def show_analysis(request: HttpRequest, experiment_id: int) -> HttpResponse:
+    """The form of an analysis with what was chosen, and the result of that."""
+    user = find_user(request)
+    experiment = find_experiment(user, experiment_id)
+    part = request.headers.get("HX-Request") == "true"
+    sent = request.GET
+    context: dict[str, object] = {
+        "experiment": experiment,
+        "choices": list_choices(experiment.text),
+        "questions": QUESTIONS,
+        "sent": {name: sent.get(name, "") for name in ("verb", "response", "by", "where", "quantiles")},
+        "factors": sent.getlist("factor"),
+        "query": sent.urlencode(),
+        "is_open": experiment.state not in ENDED_EXPERIMENTS,
+    }
+    try:
+        asked = read_asked(sent)
+        if asked is not None:
+            found = _vouch(lambda: analyze_experiment(experiment, user, asked))
+            context |= {
+                "found": found,
+                "warnings": found.warnings[:MOST_SHOWN],
+                "more_warnings": found.warnings[MOST_SHOWN:],
+            }
+    except GoneError:
+        raise
+    except InputError as problem:
+        context["problem"] = problem
+    template = "parts/analysis.html" if part else "experiment_analysis.html"
+    return show_page(request, template, context, section="experiments")
+
+
+@require_GET
+@member_page
+def show_interactive(request: HttpRequest, experiment_id: int) -> HttpResponse:
+    """The page of an analysis with figures that answer to the mouse; without a question the report."""
+    user = find_user(request)
+    experiment = find_experiment(user, experiment_id)
+    asked = read_asked(request.GET)
+    page = _vouch(lambda: write_page(experiment, user, asked))
+    response = HttpResponse(page, content_type="text/html; charset=utf-8")
+    response["Content-Security-Policy"] = _SANDBOX
+    return response
+
+
+@require_GET
+@member_page
+def download_figure(
+    request: HttpRequest, experiment_id: int, number: int, kind: Literal["svg", "png", "json"]
+) -> HttpResponse:
+    """A figure of an analysis, counted from 0, as a file; without a question the answer's."""
+    user = find_user(request)
+    experiment = find_experiment(user, experiment_id)
+    figures = _list_figures(request, experiment)
+    if number >= len(figures):
+        raise Http404
+    view = figures[number]
+    response = HttpResponse(_vouch(lambda: draw_file(view, kind)), content_type=FIGURE_TYPES[kind])
+    response["Content-Disposition"] = f'attachment; filename="experiment-{experiment.pk}-{number}.{kind}"'
+    # A picture that is opened by itself runs no script.
+    response["Content-Security-Policy"] = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+    return response
+
+
+@require_GET
+@member_page
+def download_table(
+    request: HttpRequest, experiment_id: int, kind: Literal["csv", "parquet"]
+) -> HttpResponseBase:
+    """The tidy table of observations: a row for each response of each trial that has ended."""
+    user = find_user(request)
+    experiment = find_experiment(user, experiment_id)
+    file = _vouch(lambda: open_table(experiment, user, kind))
+    return FileResponse(
+        file,
+        as_attachment=True,
+        filename=f"experiment-{experiment.pk}.{kind}",
+        content_type=TABLE_TYPES[kind],
+    )
+
+
+def _list_figures(request: HttpRequest, experiment: FleetExperiment) -> tuple[FigureView, ...]:
+    user = find_user(request)
+    asked = read_asked(request.GET)
+    if asked is None:
+        picture = _vouch(lambda: answer_experiment(experiment, user)).picture
+        return () if picture is None else (picture,)
+    return _vouch(lambda: analyze_experiment(experiment, user, asked)).figures
+
+
+def _vouch(infer: Callable[[], T]) -> T:
+    """Return what is inferred.
+
+    Raises:
+        BusyError: as there is no place for it.
+        InputError: as it, or the coordinator's records do not fit each other.
+    """
+    try:
+        return infer()
+    except FullError as problem:
+        raise BusyError(str(problem)) from None
+    except BundleError:
+        raise InputError("the coordinator's records of this experiment do not fit each other") from None

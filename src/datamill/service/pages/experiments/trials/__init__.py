@@ -1,0 +1,1 @@
+"""Trials and attempts of an experiment, on its pages."""

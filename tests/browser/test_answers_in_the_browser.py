@@ -1,0 +1,44 @@
+"""Answers on the experiment's page, as readers ask for them, with figures to take home."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_the_answer_comes_first_with_its_picture_and_other_questions_are_a_click_away(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    page.get_by_role("link", name="compression").click()
+    headline = page.locator("#answer .headline")
+    headline.wait_for()
+    assert "xz is better" in headline.inner_text()
+    assert page.locator("#answer figure.chart svg").count() == 1
+    box, progress = (page.locator(part).bounding_box() for part in ("#answer", "#progress"))
+    assert box["y"] + box["height"] <= progress["y"]
+    # Trials, events and files stand below, folded.
+    assert not page.locator("#trials").is_visible()
+    page.get_by_role("link", name="Ask something else of these trials").click()
+    page.get_by_label("What do you want to know?").select_option("summary")
+    page.get_by_label("optimization", exact=True).check()
+    page.get_by_role("button", name="Analyse").click()
+    page.locator("#result figure.chart svg").first.wait_for()
+    assert "factor=optimization" in page.url
+    with page.expect_download() as download:
+        page.locator("#result").get_by_role("link", name="PNG").first.click()
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+    # The same address shows the same result, to others as well.
+    said = page.locator("#result .headline").inner_text()
+    page.reload()
+    assert page.locator("#result .headline").inner_text() == said
+
+
+def test_the_report_is_alive_and_cannot_touch_the_site(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/experiments/3/report")
+    page.locator("figure.chart .live svg, figure.chart .live canvas").first.wait_for()
+    assert page.evaluate("self.origin") == "null"
+    reached = page.evaluate("fetch('/experiments').then(() => 'reached', () => 'refused')")
+    assert reached == "refused"
+    # The attempt is what it complains of.
+    visit.complaints.clear()
