@@ -9,12 +9,27 @@ ADMIN_PAGES = ("/audit", "/users", "/experiments?whose=all")
 PAGES = (
     "/experiments", "/experiments?whose=public", "/experiments/1", "/experiments/4", "/experiments/1/events",
     "/experiments/3", "/experiments/3/answer", "/experiments/3/analysis?verb=anova&factor=package",
+    "/experiments/1/elsewhere",
     "/experiments/new", "/experiments/new/machines", "/experiments/new/space", "/experiments/new/file",
     "/workers", "/workers/atom", "/quarantine", "/account", "/words",
 )  # fmt: skip
 
 #: Faults of a page, and its text that is too pale for WCAG AA.
 FAULTS, PALE = (Path(__file__).with_name(name).read_text() for name in ("faults.js", "pale.js"))
+
+
+def test_a_package_is_asked_for_on_machines_that_did_not_run_it(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    page.get_by_role("link", name="xz-vs-bzip2").click()
+    page.get_by_role("link", name="On machines that did not run it").click()
+    page.get_by_text("No machine has scores yet, so nothing can be predicted.").wait_for()
+    assert page.get_by_label("Package").input_value() == "bzip2"
+    page.get_by_label("Package").select_option("xz")
+    page.get_by_role("button", name="Predict").click()
+    page.wait_for_url("**/elsewhere?package=xz*")
+    assert page.get_by_label("Package").input_value() == "xz"
+    assert "datamill submit fingerprint/experiment.toml" in page.locator("pre.command").inner_text()
 
 
 def test_a_token_is_shown_once_with_the_command_to_type(visit: Any) -> None:

@@ -172,6 +172,32 @@ impl Four {
         Self(row[start..start + WIDE].try_into().expect("four lanes"))
     }
 
+    /// Each of the four changed.
+    #[inline(always)]
+    pub(super) fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self(std::array::from_fn(|lane| change(self.0[lane])))
+    }
+
+    /// This less a product, rounded once where `FUSED`: without such an instruction that is slow.
+    #[inline(always)]
+    pub(super) fn less<const FUSED: bool>(self, one: Self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        if FUSED {
+            Self(std::array::from_fn(|lane| {
+                (-one.0[lane]).mul_add(other.0[lane], self.0[lane])
+            }))
+        } else {
+            self - one * other
+        }
+    }
+
+    /// Bit i: lane i is not above a limit.
+    #[inline(always)]
+    pub(super) fn find_up_to(self, limit: f64) -> u64 {
+        let bit = |lane: usize| u64::from(self.0[lane] <= limit) << lane;
+        bit(0) | bit(1) | bit(2) | bit(3)
+    }
+
     /// Write the lanes from `start`, at most the last four.
     #[inline(always)]
     pub(super) fn put(self, row: &mut Lanes, start: usize) {
@@ -213,6 +239,13 @@ impl Four {
             *value = of(self.0[lane], other.0[lane]);
         }
         Self(result)
+    }
+}
+
+impl From<f64> for Four {
+    #[inline(always)]
+    fn from(value: f64) -> Self {
+        Self([value; WIDE])
     }
 }
 

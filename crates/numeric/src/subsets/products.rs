@@ -17,8 +17,8 @@ const ROUNDING: f64 = 1e-14;
 /// Multiple of its rounding below which a square says nothing.
 const UNSURE: f64 = 256.0;
 /// Candidates and levels below from which a bound is worth its time, and to sort the candidates.
-const BOUNDED: (usize, usize) = (5, 3);
-const SORTED: (usize, usize) = (5, 3);
+const BOUNDED: (usize, usize) = (5, 4);
+const SORTED: (usize, usize) = (5, 4);
 
 #[derive(Clone)]
 struct Node {
@@ -195,7 +195,22 @@ struct Search<'a> {
     bounds: Vec<Lanes>,
     /// Room to work in.
     rest: Node,
+    seconds: Seconds,
     hunt: &'a mut Hunt,
+}
+
+/// What is left of candidates once one was taken out, and what decides about those behind each of them.
+struct Seconds {
+    /// Multiple of the first candidate's products that is taken from each one's.
+    factors: Lanes,
+    squares: Lanes,
+    inverses: Lanes,
+    /// Product with the response, and that divided by the square.
+    left: Lanes,
+    along: Lanes,
+    /// What a third candidate has to explain, and the rounding that it is granted.
+    needs: Lanes,
+    rooms: Lanes,
 }
 
 /// The products could not tell; nothing that was offered holds.
@@ -233,10 +248,19 @@ pub(super) fn search_products(
         nodes,
         bounds: vec![[0.0; STRIDE]; largest],
         rest,
+        seconds: Seconds {
+            factors: [0.0; STRIDE],
+            squares: [0.0; STRIDE],
+            inverses: [0.0; STRIDE],
+            left: [0.0; STRIDE],
+            along: [0.0; STRIDE],
+            needs: [0.0; STRIDE],
+            rooms: [0.0; STRIDE],
+        },
         hunt,
     };
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         // SAFETY: the processor was asked.
         return unsafe { search.walk_wide(0, 0, largest) };
     }
@@ -253,7 +277,7 @@ impl Search<'_> {
     fn walk(&mut self, size: usize, lanes: u64, cap: usize) -> Result<(), Unsure> {
         self.find_bounds(size, cap);
         for lane in 0..self.nodes[size].count {
-            if let Some(below) = self.open(size, lanes, cap, lane)? {
+            if let Some(below) = self.open::<false>(size, lanes, cap, lane)? {
                 self.walk(size + 1, below.lanes, below.cap)?;
             }
         }
@@ -262,11 +286,11 @@ impl Search<'_> {
 
     /// The same steps with wider registers, and the same results.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
+    #[target_feature(enable = "avx2,fma")]
     fn walk_wide(&mut self, size: usize, lanes: u64, cap: usize) -> Result<(), Unsure> {
         self.find_bounds(size, cap);
         for lane in 0..self.nodes[size].count {
-            if let Some(below) = self.open(size, lanes, cap, lane)? {
+            if let Some(below) = self.open::<true>(size, lanes, cap, lane)? {
                 self.walk_wide(size + 1, below.lanes, below.cap)?;
             }
         }
@@ -297,7 +321,7 @@ impl Search<'_> {
 
     /// Score a subset with one candidate more and, where one more is the last, those with two.
     #[inline(always)]
-    fn open(
+    fn open<const FUSED: bool>(
         &mut self,
         size: usize,
         lanes: u64,
@@ -326,7 +350,7 @@ impl Search<'_> {
         let response_spread = node.spread.1 + node.spread.0 * along.abs();
         let error = ROUNDING * response_spread * response_spread;
         let near = rss <= self.hunt.limits[size + 1] + error;
-        if cap > size + 2 {
+        if cap > size + 3 {
             node.take_out(lane, &mut below[0]);
             below[0].spread = node.spread_without(lane);
             if below[0].count >= SORTED.0 && cap > size + SORTED.1 {
@@ -338,8 +362,125 @@ impl Search<'_> {
         }
         if cap == size + 2 {
             self.finish(size, lanes, lane, inverse, response_spread);
+        } else if cap == size + 3 {
+            self.finish_pairs::<FUSED>(size, lanes, lane, inverse, response_spread)?;
         }
-        Ok((cap > size + 2).then_some(Below { lanes, cap }))
+        Ok((cap > size + 3).then_some(Below { lanes, cap }))
+    }
+
+    /// Score the subsets with a candidate and one or two behind it, without writing down what is left of products.
+    #[inline(always)]
+    fn finish_pairs<const FUSED: bool>(
+        &mut self,
+        size: usize,
+        lanes: u64,
+        lane: usize,
+        scale: f64,
+        response: f64,
+    ) -> Result<(), Unsure> {
+        let node = &self.nodes[size];
+        let (count, largest) = (node.count, node.largest);
+        let along = node.with_response[lane] * scale;
+        let rss = node.rss - along * node.with_response[lane];
+        let own = node.spread.0 * (1.0 + (largest * scale).sqrt());
+        let (near, far) = (self.hunt.limits[size + 2], self.hunt.limits[size + 3]);
+        let least = UNSURE * ROUNDING * own * own;
+        let seconds = &mut self.seconds;
+        let mut noted = 0u64;
+        let mut at = lane + 1;
+        while at < count {
+            let part = Four::at(&node.products[lane], at);
+            let left = Four::at(&node.with_response, at) - part * along;
+            let square = Four::at(&node.squares, at) - part * part * scale;
+            let inverse = square.map(f64::recip);
+            let along = left * inverse;
+            let rss = Four([rss; WIDE]) - along * left;
+            let response = Four([response; WIDE]) + along.map(f64::abs) * own;
+            let error = response * response * ROUNDING;
+            // Means instead of roots: never less, and quicker.
+            let own = (inverse * (0.5 * largest) + Four([1.5; WIDE])) * own;
+            let cross = own * response * ROUNDING;
+            let need = (rss - error - Four([far; WIDE])).map(|need| need.max(0.0));
+            let sizes = rss.map(|rss| rss.max(0.0)) + error + Four([largest; WIDE]);
+            let room = cross * sizes + cross * cross + need * own * own * ROUNDING;
+            let close = (rss - error).find_up_to(near) | square.find_up_to(least);
+            noted |= close << at;
+            (part * scale).put(&mut seconds.factors, at);
+            left.put(&mut seconds.left, at);
+            square.put(&mut seconds.squares, at);
+            inverse.put(&mut seconds.inverses, at);
+            along.put(&mut seconds.along, at);
+            need.put(&mut seconds.needs, at);
+            room.put(&mut seconds.rooms, at);
+            at += WIDE;
+        }
+        // Lanes from the last on are none.
+        noted &= (1 << count) - 1;
+        for second in lane + 1..count {
+            if noted >> second & 1 == 1 && !self.note_second(size, lanes, second, least)? {
+                continue;
+            }
+            self.finish_second::<FUSED>(size, lanes, lane, second);
+        }
+        Ok(())
+    }
+
+    /// Offer a subset that ends with a second candidate; whether others can follow it.
+    #[cold]
+    #[inline(never)]
+    fn note_second(
+        &mut self,
+        size: usize,
+        lanes: u64,
+        second: usize,
+        least: f64,
+    ) -> Result<bool, Unsure> {
+        let lanes = lanes | 1 << self.nodes[size].names[second];
+        if self.seconds.squares[second] <= least {
+            // A dependent column adds nothing; of another one the products do not know enough.
+            return if self.measure(lanes).is_none() {
+                Ok(false)
+            } else {
+                Err(Unsure)
+            };
+        }
+        self.offer(size + 2, lanes);
+        Ok(true)
+    }
+
+    /// Score the subsets with two candidates and one behind them, four at a time.
+    #[inline(always)]
+    fn finish_second<const FUSED: bool>(
+        &mut self, size: usize, lanes: u64, lane: usize, second: usize) {
+        let (node, seconds) = (&self.nodes[size], &self.seconds);
+        let (of_first, of_second) = (&node.products[lane], &node.products[second]);
+        let (count, factor) = (node.count, seconds.factors[second]);
+        let (along, inverse) = (seconds.along[second], seconds.inverses[second]);
+        let (need, room) = (seconds.needs[second], seconds.rooms[second]);
+        let mut noted = 0u64;
+        let mut at = second + 1;
+        while at < count {
+            let part = Four::at(of_second, at).less::<FUSED>(Four::at(of_first, at), factor);
+            let left = Four::at(&seconds.left, at).less::<FUSED>(part, along);
+            let square = Four::at(&seconds.squares, at).less::<FUSED>(part * inverse, part);
+            let excess = (square * need).less::<FUSED>(left, left);
+            noted |= excess.find_up_to(room) << at;
+            at += WIDE;
+        }
+        // Lanes from the last on are none.
+        noted &= (1 << count) - 1;
+        if noted != 0 {
+            self.note_thirds(size, lanes, second, noted);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_thirds(&mut self, size: usize, lanes: u64, second: usize, noted: u64) {
+        let names = self.nodes[size].names;
+        for other in (second + 1..names.len()).filter(|other| *other < 64 && noted >> other & 1 == 1) {
+            self.offer(size + 3, lanes | 1 << names[second] | 1 << names[other]);
+        }
     }
 
     /// Score the subsets with a candidate and one behind it, four at a time.

@@ -188,7 +188,7 @@ def _differentiate_scores(
     predicted = np.einsum(
         "b,bjm->jm",
         weights,
-        predict_members(center_applications(suites, np.repeat(times[None], 2 * count, axis=0)), methods),
+        predict_members(center_applications(suites, times[None]), methods),
     )
     found: FloatArray = (predicted[:count] - predicted[count:]).T / (2 * _STEP)
     return found

@@ -19,7 +19,8 @@ class Centred:
     `levels` (J × n) are mean logarithms of the suite on a machine. `patterns` (J × n × p) is what a benchmark
     departs from them, less its mean over the trained machines: where a machine suits it better or worse than
     those. `times` (J × k) are logarithms of the application less the levels, `mean` (J) their mean; `pattern`
-    (J × k) is the application's own pattern, on the trained machines, where it was measured.
+    (J × k) is the application's own pattern, on the trained machines, where it was measured. These three may
+    be of one application for all J suites, which then differ in what they have on targets alone.
     """
 
     levels: FloatArray
@@ -35,8 +36,8 @@ class Centred:
 
     @property
     def seen(self) -> FloatArray:
-        """Patterns of the suite on the trained machines (J × k × p)."""
-        return self.patterns[:, : self.trained]
+        """Patterns of the suite on the trained machines (J × k × p), of one suite where all are the same."""
+        return self.patterns[: len(self.pattern), : self.trained]
 
     @property
     def unseen(self) -> FloatArray:
@@ -49,12 +50,15 @@ class Centred:
 
 
 def center_applications(suites: FloatArray, times: FloatArray) -> Centred:
-    """Take levels off logarithms of suites (J × n × p, trained machines first) and of times (J × k)."""
+    """Take levels off logarithms of suites (J × n × p, trained machines first) and of times (J × k).
+
+    Times of one application (1 × k) say that all suites are the same on the trained machines.
+    """
     trained = times.shape[1]
     levels = suites.mean(axis=2)
     patterns = suites - levels[:, :, None]
     patterns -= patterns[:, :trained].mean(axis=1)[:, None]
-    left = times - levels[:, :trained]
+    left = times - levels[: len(times), :trained]
     mean = left.mean(axis=1)
     return Centred(levels, patterns, left, mean, left - mean[:, None])
 

@@ -19,18 +19,18 @@ def mix_benchmarks(penalty: float) -> Method:
 
     def predict(given: Centred) -> FloatArray:
         trained = given.trained
-        found = np.empty((len(given.mean), given.patterns.shape[1] - trained))
-        for index, row in enumerate(found):
-            times = given.levels[index][:, None] + given.patterns[index]
-            times = times - times[:trained].mean(axis=0)
-            own = given.times[index] + given.levels[index, :trained]
-            count = times.shape[1]
-            relative = np.exp(times)
-            rows = relative[:trained] / np.exp(own - own.mean())[:, None]
-            rows = np.vstack([rows, np.sqrt(penalty) * np.eye(count)])
-            goal = np.concatenate([np.ones(trained), np.full(count, np.sqrt(penalty) / count)])
-            weights, _ = nnls(rows, goal)
-            row[:] = np.log(np.maximum(relative[trained:] @ weights, np.finfo(float).tiny)) + own.mean()
+        times = given.levels[..., None] + given.patterns
+        relative = np.exp(times - times[:, :trained].mean(axis=1)[:, None])
+        own = given.times + given.levels[: len(given.times), :trained]
+        own_mean = own.mean(axis=1)[:, None]
+        count = given.patterns.shape[2]
+        goal = np.concatenate([np.ones(trained), np.full(count, np.sqrt(penalty) / count)])
+        weights = np.empty((len(own), count))
+        for index, row in enumerate(weights):
+            rows = relative[index, :trained] / np.exp(own[index] - own_mean[index])[:, None]
+            row[:] = nnls(np.vstack([rows, np.sqrt(penalty) * np.eye(count)]), goal)[0]
+        mixed = (relative[:, trained:] @ weights[..., None])[..., 0]
+        found: FloatArray = np.log(np.maximum(mixed, np.finfo(float).tiny)) + own_mean
         return found
 
     return predict

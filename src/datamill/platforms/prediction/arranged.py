@@ -37,7 +37,7 @@ def arrange_application(matrix: ScoreMatrix, application: ApplicationTimes) -> A
     """Arrange a suite and an application; each machine of the suite without a time is a target.
 
     Raises:
-        InputError: no machine has both scores and a time of the application, or none is left to predict.
+        InputError: no machine has both scores and a time of the application.
     """
     known: NDArray[np.bool_] = np.isfinite(matrix.seconds)
     few = max(1, min(3, (len(matrix.benchmarks) + 1) // 2))
@@ -57,11 +57,6 @@ def arrange_application(matrix: ScoreMatrix, application: ApplicationTimes) -> A
             remedy="Measure the application on a machine that the suite lists, under the same name.",
         )
     chosen = tuple(name for name in matrix.machines if name not in times)
-    if not chosen:
-        raise InputError(
-            "no machine is left to predict: the application was measured on every machine of the suite",
-            remedy="Add a machine to the scores on which the application was not measured.",
-        )
     usable = tuple(name for name in chosen if enough[name])
     unusable = tuple(
         (name, int(known[matrix.machines.index(name)].sum())) for name in chosen if not enough[name]

@@ -53,9 +53,17 @@ def predict_platforms(
         strategy: what predicts; its name in `strategies/registry.py`.
 
     Raises:
-        InputError: as `arrange_application`, or a number is outside its range.
+        InputError: as `arrange_application`; no machine is left to predict, or a number is outside its range.
     """
-    return infer_platforms(matrix, application, confidence=confidence, limit=limit, strategy=strategy)[0]
+    prediction, _, _ = infer_platforms(
+        matrix, application, confidence=confidence, limit=limit, strategy=strategy
+    )
+    if not prediction.predictions:
+        raise InputError(
+            "no machine is left to predict: the application was measured on every machine of the suite",
+            remedy="Add a machine to the scores on which the application was not measured.",
+        )
+    return prediction
 
 
 def infer_platforms(
@@ -68,7 +76,7 @@ def infer_platforms(
 ) -> tuple[PlatformPrediction, Inference | None, Arranged]:
     """Return a prediction with the inference that it rests on (None where no target can be predicted).
 
-    Arguments and errors as `predict_platforms`.
+    Arguments and errors as `predict_platforms`, but that there may be nothing to predict.
     """
     if not 0 < confidence < 1:
         raise InputError(f"the confidence {confidence} does not lie between 0 and 1")

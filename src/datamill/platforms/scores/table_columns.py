@@ -154,8 +154,10 @@ def _refuse_not_positive(numbers: FloatArray, column: str, lines: Lines) -> None
         row = int(np.argmax(odd))
         more = int(odd.sum()) - 1
         also = f" (and {count_nouns(more, 'further row')} like it)" if more else ""
+        value = float(numbers[row])
+        beyond = "outside 1e-150 to 1e150" if 0 < value < np.inf else "not a positive finite number"
         raise InputError(
-            f"{column} is {format_given(float(numbers[row]))}, which is not a positive finite number{also}",
+            f"{column} is {format_given(value)}, which is {beyond}{also}",
             where=lines.locate(row),
             remedy="Correct it, or leave the cell empty where nothing was measured.",
         )

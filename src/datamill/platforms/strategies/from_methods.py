@@ -66,10 +66,11 @@ def find_methods(strategy: Strategy, facts: Mapping[str, FloatArray]) -> Sequenc
     def predict(given: Centred) -> FloatArray:
         trained = given.trained
         count = given.patterns.shape[1]
-        found = np.empty((len(given.mean), count - trained))
+        found = np.empty((len(given.patterns), count - trained))
+        logs = np.broadcast_to(given.times, (len(found), trained)) + given.levels[:, :trained]
         for index, row in enumerate(found):
             suite = np.exp(given.levels[index][:, None] + given.patterns[index])
-            times = np.exp(given.times[index] + given.levels[index, :trained])
+            times = np.exp(logs[index])
             task = Task(
                 suite,
                 np.arange(trained),

@@ -222,7 +222,9 @@ def _check(predictors: FloatArray, response: FloatArray) -> tuple[FloatArray, Fl
 
 def _join(row_sets: Sequence[IntArray] | None, count: int) -> tuple[IntArray, IntArray]:
     """Sets one after the other, and where each begins."""
-    sets = [np.arange(count)] if row_sets is None else [np.asarray(rows, np.int64) for rows in row_sets]
+    if row_sets is None:
+        return np.arange(count), np.array([0, count])
+    sets = [np.asarray(rows, np.int64) for rows in row_sets]
     rows = np.concatenate([*sets, np.empty(0, np.int64)])
     if rows.size and (rows.min() < 0 or rows.max() >= count):
         raise InputError(f"a row is not from 0 to {count - 1}", where="the sets of rows")

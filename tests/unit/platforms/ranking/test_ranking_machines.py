@@ -27,6 +27,15 @@ def test_two_measured_machines_are_in_the_right_order_for_sure() -> None:
     assert found.right_order == 1
 
 
+def test_where_every_machine_measured_the_application_the_order_is_that_of_its_times() -> None:
+    matrix, application, _ = split_suite(make_logs(8, 10, 3), 3, 8)
+    found = rank_machines(matrix, application)
+    times = dict(zip(application.machines, application.seconds, strict=True))
+    assert [item.prediction.machine for item in found.machines] == sorted(times, key=times.__getitem__)
+    assert all(item.measured for item in found.machines)
+    assert (found.machines[0].best, found.right_order, found.refused) == (1.0, 1.0, ())
+
+
 def test_probabilities_of_pairs_are_right_as_often_as_they_say() -> None:
     said, right = [], []
     for seed in range(12):

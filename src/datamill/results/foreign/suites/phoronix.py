@@ -69,7 +69,8 @@ def read_phoronix(content: Content) -> SuiteResults:
         name, found_facts = _text(system, "Identifier"), _read_facts(_text(system, "Hardware"))
         if name and found_facts:
             facts[name] = found_facts
-    notes = [f"{count_nouns(left_out, 'result')} of sensors, graphs or failures left out"] if left_out else []
+    told = f"{count_nouns(left_out, 'result')} of sensors, installations, graphs or failures left out"
+    notes = [told] if left_out else []
     return SuiteResults(values, facts, notes)
 
 

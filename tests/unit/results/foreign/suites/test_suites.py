@@ -113,7 +113,7 @@ def test_phoronix_results_keep_direction_and_units(write) -> None:
     assert matrix.facts["cores"].tolist() == [4, 16]
     assert matrix.facts["memory_kb"].tolist() == [2 * 8192 * 1024, 64 * 1024**2]
     assert matrix.kind == "score"
-    assert "1 result of sensors, graphs or failures left out" in loaded.notes[0]
+    assert "1 result of sensors, installations, graphs or failures left out" in loaded.notes[0]
 
 
 @pytest.mark.parametrize(
