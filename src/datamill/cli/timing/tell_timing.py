@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from datamill.cli.console import make_console, name_command
-from datamill.cli.json_answer import spell_answer
 from datamill.conduct.timing.question import MOST_ROUNDS, TimingQuestion
 from datamill.conduct.timing.time_commands import time_commands
 from datamill.execution.worker import find_worker
@@ -77,7 +76,7 @@ def tell_timing(
     """
     from datamill.cli.timing.time_display import TimeDisplay
 
-    with TimeDisplay(make_console(stderr=True)) as display:
+    with TimeDisplay() as display:
         if revisions is None:
             timed = time_commands(question, find_worker(), folder, display)
         else:
@@ -85,6 +84,7 @@ def tell_timing(
 
             timed = time_revisions(revisions, question, find_worker(), folder, display)
     question = timed.question
+    from datamill.cli.json_answer import spell_answer
     from datamill.report.timing.json import list_timing_values
     from datamill.report.timing.picture import draw_means
     from datamill.report.timing.statement import list_sentences, phrase_answer

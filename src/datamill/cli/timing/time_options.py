@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from datamill.experiment.command_lines import list_steps, split_values
 from datamill.experiment.errors import InputError
-from datamill.experiment.experiment import Response
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import parse_duration
-from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
+from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE, Response
 
 if TYPE_CHECKING:
     from datamill.conduct.commits.time_revisions import RevisionQuestion
