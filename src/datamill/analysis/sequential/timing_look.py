@@ -82,7 +82,7 @@ def decide_timing(
 
 
 def _leave_out_negative(mean: LookInterval, values: NDArray[np.float64]) -> LookInterval:
-    """Of times, counts and bytes, no mean is below zero: an interval that is wider says nothing more there."""
+    """Take from an interval what is below zero, where no value can be: of times, counts and bytes."""
     if mean.low is None or mean.low >= 0 or values.min() < 0:
         return mean
     return msgspec.structs.replace(mean, low=0.0)

@@ -157,6 +157,7 @@ def tell_gate(
         varies=outcome.varies,
         measured_s=outcome.measured_s,
         interrupted=outcome.interrupted,
+        base_lacks=outcome.base_lacks,
     )
     spelled = spell_answer(
         phrase_gate(answer),
