@@ -18,10 +18,16 @@ _ERASE, _DIM, _PLAIN = "\r\x1b[2K", "\x1b[2m", "\x1b[0m"
 
 
 class PassingLines:
-    """Shows lines on standard error, if that is a terminal; answers go to standard output alone."""
+    """Shows lines on standard error, if that is a terminal; answers go to standard output alone.
 
-    def __init__(self) -> None:
-        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
+    Args:
+        quiet: whether to show nothing there either.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._is_terminal = (
+            not quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
+        )
         self._live: Live | None = None
         self._has_plain_line = False
 

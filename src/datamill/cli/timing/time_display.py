@@ -23,8 +23,8 @@ _MOST_PAIRS = 8
 class TimeDisplay(PassingLines):
     """A `TimingListener` that shows the interval shrinking, and warns at once."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
         #: What people call each command, by its name.
         self._labels: dict[str, str] = {}
         self.warned: list[str] = []
