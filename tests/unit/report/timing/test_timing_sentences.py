@@ -143,6 +143,6 @@ def test_times_are_written_in_the_unit_that_was_asked_for_and_other_responses_in
     assert "1\u202f000 ms (95% interval 980 to 1\u202f020)" in spell_markdown(times)
     assert draw_means(times)[-1].endswith("1\u202f300 ms")
     memory = Response("peak_memory", "B", "peak_memory_bytes", "lower")
-    assert "1.00 B" in spell_markdown(
+    assert "1.000 B" in spell_markdown(
         answer(compare(1.2, 1.1, 1.3, "slower"), response=memory, time_unit="ms")
     )
