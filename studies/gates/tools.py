@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from scipy.stats import mannwhitneyu, t
 
 LEVEL = 0.05
 _DATAMILL = str(Path(sys.executable).with_name("datamill"))
+_CRITERION = Path(__file__).parent / "criterion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,21 @@ def ask_bencher(case: Case) -> Verdict:
     return Verdict(_name(new - fmean(history), abs(new - fmean(history)) > reach), seconds)
 
 
+def ask_criterion(case: Case, binary: Path) -> Verdict:
+    """What it prints of the change: a bootstrapped t-test at 5%, and an interval beyond 1%."""
+    began = monotonic()
+    home = case.scratch / "criterion"
+    for program, baseline in ((case.base, "--save-baseline"), (case.head, "--baseline")):
+        told = _run(
+            str(binary), "--bench", baseline, "base", "--noplot", "--color", "never",
+            settings={"GATES_PROGRAM": str(program), "CRITERION_HOME": str(home)},
+        )  # fmt: skip
+    seconds = monotonic() - began
+    if "Performance has regressed" in told:
+        return Verdict("slower", seconds)
+    return Verdict("faster" if "Performance has improved" in told else "neither", seconds)
+
+
 def ask_time(case: Case) -> Verdict:
     """`datamill time` with two programs, each built once."""
     began = monotonic()
@@ -115,7 +132,22 @@ def list_tools() -> dict[str, Callable[[Case], Verdict]]:
         print("pyperf is not here and takes no part: pip install pyperf", file=sys.stderr)
     else:
         tools["pyperf compare_to"] = ask_pyperf
+    if binary := _build_criterion():
+        tools["criterion"] = lambda case: ask_criterion(case, binary)
+    else:
+        print("criterion cannot be built here and takes no part: it needs cargo", file=sys.stderr)
     return tools | {"datamill time": ask_time, "datamill gate": ask_gate}
+
+
+def _build_criterion() -> Path | None:
+    """The program in which criterion executes another one; None where it cannot be built."""
+    if which("cargo") is None:
+        return None
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or _CRITERION / "target").resolve()
+    command = ("cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target))
+    if subprocess.run(command, cwd=_CRITERION, check=False).returncode != 0:
+        return None
+    return target / "release" / "gates-criterion"
 
 
 def shuffle_tools(
@@ -145,8 +177,9 @@ def _time(program: Path) -> float:
     return perf_counter() - began
 
 
-def _run(*words: str, folder: Path | None = None) -> str:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+def _run(*words: str, folder: Path | None = None, settings: dict[str, str] | None = None) -> str:
+    environment = {**os.environ, **(settings or {})}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     # Exit status 1 is a verdict.
     if done.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(words)} ended with status {done.returncode}: {done.stderr}")

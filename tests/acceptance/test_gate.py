@@ -268,13 +268,16 @@ def test_a_base_that_cannot_be_built_is_told_apart_from_a_head_that_cannot(repos
     write_main(repository, loops=1000)
     commit(repository, "builds again")
     (repository / "gate.toml").write_text('[gate]\nbuild = "make"\n[[benchmark]]\ncommand = "./prog"\n')
-    only_head = run(repository, "gate", "--base", "HEAD~1", status=2).stderr
-    assert "HEAD (" in only_head
-    assert (
-        ") can be built, but base cannot, so that there is nothing to compare it with: HEAD~1 (" in only_head
-    )
-    assert "gate.toml:2: [gate] build" in only_head
-    assert "Name a base that can be built with --base REV" in only_head
+    only_head = run(repository, "gate", "--base", "HEAD~1", "--out", "out").stdout
+    first, *rest = only_head.splitlines()
+    assert first.startswith("Nothing could be compared: HEAD~1 (")
+    assert first.endswith(") can, and works: ./prog.")
+    assert "Warning: gate.toml:2: [gate] build: HEAD~1 (" in "\n".join(rest)
+    assert "name a base that can be built with --base REV" in only_head
+    assert "### Nothing compared" in (repository / "out" / "comment.md").read_text()
+    assert json.loads((repository / "out" / "gate.json").read_text())["added"] == ["./prog"]
+    useless = run(repository, "gate", "--base", "HEAD~1", "--build", "make", "false", status=2).stderr
+    assert "no benchmark works in HEAD (" in useless
     only_base = run(repository, "gate", "--base", "HEAD~2", "--head", "HEAD~1", status=2).stderr
     assert "gate.toml:2: [gate] build: HEAD~1 (" in only_base
     assert "nothing to compare" not in only_base

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.segment import Segment
+if TYPE_CHECKING:
+    # Draws terminals, and takes a while to load: the first execution of a timing does not wait for it.
+    from rich.console import Console
 
 #: What moves cursors, changes titles or hides what follows: all control characters but tabs and ends of
 #: lines, and those that turn the direction of writing round.
@@ -21,24 +22,17 @@ def clean_for_terminal(text: str) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-class CleanConsole(Console):
-    """A console that prints what workers and other users wrote as it is, and obeys none of it."""
-
-    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        # All that is printed passes here, with what Rich itself tells the terminal kept apart.
-        return super()._render_buffer(
-            segment if segment.control else Segment(clean_for_terminal(segment.text), segment.style)
-            for segment in buffer
-        )
-
-
 def make_console(*, stderr: bool = False) -> Console:
     """Return a console that wraps lines on a terminal and leaves them whole for a file or a pipe."""
+    from datamill.cli.clean_console import CleanConsole
+
     return CleanConsole(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def make_table_console() -> Console:
     """Return a console for tables of several columns, wide where it is no terminal."""
+    from datamill.cli.clean_console import CleanConsole
+
     return CleanConsole(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
@@ -51,4 +45,6 @@ def name_command() -> str:
 
 def tell_waiting(sentence: str) -> None:
     """Say on standard error what is waited for."""
+    from datamill.cli.clean_console import CleanConsole
+
     CleanConsole(stderr=True, highlight=False, soft_wrap=True).print(sentence, style="dim", markup=False)

@@ -13,13 +13,17 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from datamill.design.design import Design, PlannedTrial
 from datamill.design.order import order_trials
 from datamill.experiment.errors import InputError
-from datamill.experiment.experiment import Experiment, Replication, StoppingRule
 from datamill.experiment.messages.numbers import format_count, format_figures, format_given, format_level
 from datamill.experiment.quantities import format_duration
+
+if TYPE_CHECKING:
+    # All records of the question, which who needs a constant from here need not wait for.
+    from datamill.experiment.experiment import Experiment, Replication, StoppingRule
 
 #: Independent replicates of each design point before which no rule stops. With fewer, skewed noise makes the
 #: rules err more often than they say; `tests/planted/test_sequential_rules.py` shows what so many give.
@@ -39,8 +43,16 @@ def repeats_builds(experiment: Experiment) -> bool:
 
 def count_first_rounds(experiment: Experiment) -> int:
     """Return how many rounds the first batch has: those stated, and two at least, to see variation."""
-    replication = experiment.replication or Replication()
+    replication = _find_replication(experiment)
     return max(2, replication.builds if repeats_builds(experiment) else replication.executions)
+
+
+def _find_replication(experiment: Experiment) -> Replication:
+    if experiment.replication is not None:
+        return experiment.replication
+    from datamill.experiment.experiment import Replication
+
+    return Replication()
 
 
 def grow_replication(experiment: Experiment, points: int, *, machines: int = 1) -> Experiment:
@@ -54,7 +66,7 @@ def grow_replication(experiment: Experiment, points: int, *, machines: int = 1) 
     """
     if experiment.until is None:
         return experiment
-    replication = experiment.replication or Replication()
+    replication = _find_replication(experiment)
     nested = repeats_builds(experiment)
     points *= machines
     round_trials = points * (replication.executions if nested else 1)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from datamill.design.design import PlannedTrial
 from datamill.design.seeds import rank_by_seed
-from datamill.experiment.experiment import Experiment
+
+if TYPE_CHECKING:
+    from datamill.experiment.experiment import Experiment
 
 #: The nuisance condition shared by all trials of an experiment that runs here, in one go.
 LOCAL_BLOCK = "here"

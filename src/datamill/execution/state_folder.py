@@ -9,7 +9,6 @@ from pathlib import Path
 
 from datamill.execution.host_lock import STATE_VARIABLE
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors.catalogue import FACTORS
 
 
 def find_state_folder(environment: Mapping[str, str], *, is_root: bool) -> Path:
@@ -64,4 +63,7 @@ def check_state_folder(factors: Iterable[str]) -> None:
 
 
 def _may_change_host(name: str) -> bool:
+    # Imported late: records of all factors, of which the folder's name needs none.
+    from datamill.experiment.factors.catalogue import FACTORS
+
     return name not in FACTORS or FACTORS[name].stage == "host"

@@ -10,9 +10,8 @@ from decimal import Decimal
 from itertools import product
 from math import prod
 
-from datamill.experiment.command_words import split_command
+from datamill.experiment.command_words import split_text
 from datamill.experiment.errors import InputError
-from datamill.experiment.experiment import CommandSource
 from datamill.experiment.messages.arguments import argument
 
 SHELL = "/bin/sh"
@@ -54,7 +53,7 @@ def list_words(text: str, *, shell: bool | None) -> tuple[str, ...]:
     if not text.strip() or "\0" in text or (not text.isprintable() and _is_no_text(text)):
         raise InputError("a command is empty, or has characters that are not text", remedy=remedy)
     try:
-        words = split_command(CommandSource(text, shell=shell))
+        words = split_text(text, shell=shell)
     except ValueError:
         raise InputError(f"the quotes of the command do not match: {text}", remedy=remedy) from None
     return (SHELL, "-c", text) if words is None else words

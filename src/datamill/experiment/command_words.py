@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from typing import TYPE_CHECKING
 
-from datamill.experiment.experiment import CommandSource
+if TYPE_CHECKING:
+    # All records of the question, which a single command line need not wait for.
+    from datamill.experiment.experiment import CommandSource
 
 #: Parts of a command line as a shell sees them: quoted without expansions, quoted with them, bare.
 _PARTS = re.compile(r"'[^']*'|\"(?P<open>(?:[^\"\\]|\\.)*)\"|\\(?P<escaped>.)|(?P<bare>[^'\"\\])", re.DOTALL)
@@ -26,9 +29,18 @@ def split_command(command: CommandSource) -> tuple[str, ...] | None:
     Raises:
         ValueError: when it is to have none, and its quotes do not match; the text says why.
     """
-    if command.shell or (command.shell is None and _speaks_to_shell(command.text)):
+    return split_text(command.text, shell=command.shell)
+
+
+def split_text(text: str, *, shell: bool | None) -> tuple[str, ...] | None:
+    """Return what `split_command` returns, of the text of a command; `shell` None leaves that to the text.
+
+    Raises:
+        ValueError: when it is to have none, and its quotes do not match; the text says why.
+    """
+    if shell or (shell is None and _speaks_to_shell(text)):
         return None
-    return tuple(shlex.split(command.text))
+    return tuple(shlex.split(text))
 
 
 def _speaks_to_shell(text: str) -> bool:

@@ -7,9 +7,10 @@ from typing import Literal
 
 from datamill.experiment.hypothesis import Hypothesis
 from datamill.experiment.levels import NumberRange
+from datamill.experiment.responses import Direction as Direction
+from datamill.experiment.responses import Response as Response
 from datamill.protocol.api.submissions import DebugPolicy, RebootPolicy
 
-Direction = Literal["higher", "lower"]
 BuildPolicy = Literal["fresh", "shared"]
 Isolation = Literal["auto", "guest", "confined", "user_namespace", "overlay", "plain"]
 KernelInterface = Literal["perf_events", "io_uring", "userfaultfd", "namespaces"]
@@ -166,16 +167,6 @@ class Sweep:
     variable: str
     argument: str
     levels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What is measured: `formula` over built-in responses and package metrics gives its value."""
-
-    name: str
-    unit: str
-    formula: str
-    direction: Direction
 
 
 @dataclass(frozen=True, slots=True)

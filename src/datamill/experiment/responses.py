@@ -1,8 +1,22 @@
-"""Responses that exist without any help from the package."""
+"""What is measured, and the responses that exist without any help from the package."""
 
 from __future__ import annotations
 
-from datamill.experiment.experiment import Response
+from dataclasses import dataclass
+from typing import Literal
+
+Direction = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What is measured: `formula` over built-in responses and package metrics gives its value."""
+
+    name: str
+    unit: str
+    formula: str
+    direction: Direction
+
 
 _TIMES = {
     "wall_time_s": "time from the start to the end of run.sh",

@@ -100,7 +100,8 @@ def test_the_help_of_a_verb_that_runs_loads_no_tables_no_statistics_and_no_servi
 
 
 def test_the_first_execution_of_a_timed_command_waits_for_no_statistics(tmp_path: Path) -> None:
-    libraries = (*TABLES, *DRAWING, *SERVICE, "datamill.results.bundles.bundle")
+    unneeded = ("rich", "datamill.experiment.experiment", "datamill.results.bundles.bundle")
+    libraries = (*TABLES, *DRAWING, *SERVICE, *unneeded)
     first = TYPE_UNTIL_THE_FIRST_EXECUTION
     assert list_loaded("time", "true", libraries=libraries, folder=tmp_path, before=first) == []
 

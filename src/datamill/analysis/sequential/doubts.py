@@ -53,7 +53,7 @@ def list_doubts(
     least = tell(argument("min_runs", _SHOWS_RARE, verb="time"))
     begin = f"type {least}" if timed else f"let [replication] begin with {_SHOWS_RARE}"
     more = "time more of them" if timed else "let [replication] begin with more"
-    doubts = _doubt_lost(rounds, intervals)
+    doubts = _doubt_lost(rounds, intervals, timed=timed)
     if any(interval.of == "mean" for interval in intervals):
         # Slow values that are rare decide means, and not typical values.
         doubts += [
@@ -93,11 +93,16 @@ def measure_dependence(values: FloatArray) -> tuple[float, float]:
     return coefficient, float(ndtr(-(coefficient + 1 / n) / spread))
 
 
-def _doubt_lost(rounds: Rounds, intervals: Sequence[LookInterval]) -> list[str]:
+def _doubt_lost(rounds: Rounds, intervals: Sequence[LookInterval], *, timed: bool) -> list[str]:
     complete = min((interval.rounds for interval in intervals), default=0)
     if complete == len(rounds.numbers):
         return []
     lost = len(rounds.numbers) - complete
+    if timed:
+        return [
+            f"{lost} of {len(rounds.numbers)} rounds have an execution that failed and are left out: the "
+            "answer is about the others, and too fast where slow executions are those that fail"
+        ]
     return [
         f"{lost} of {len(rounds.numbers)} rounds lack a valid observation of some design point and take "
         "no part in the rule; if trials are lost because of what they measure, its guarantees do not hold"

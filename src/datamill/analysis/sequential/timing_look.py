@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
 from datamill.analysis.sequential.doubts import list_doubts
 from datamill.analysis.sequential.intervals import bound_stopped_mean
 from datamill.analysis.sequential.pairs import Pair, compare_pairs, list_undecided
@@ -44,7 +48,9 @@ def decide_timing(
         raise InputError("the experiment has no rule to stop by", remedy="Write until in [replication].")
     limit = find_limit(rule)
     means = tuple(
-        bound_stopped_mean(values, package, rule.confidence, step=rounds.find_step(package))
+        _leave_out_negative(
+            bound_stopped_mean(values, package, rule.confidence, step=rounds.find_step(package)), values
+        )
         for package in rounds.packages
         if (values := rounds.of_package(package)).size >= 2
     )
@@ -73,6 +79,13 @@ def decide_timing(
         pairs=tuple(pair.interval for pair in pairs),
     )
     return decision, pairs
+
+
+def _leave_out_negative(mean: LookInterval, values: NDArray[np.float64]) -> LookInterval:
+    """Take from an interval what is below zero, where no value can be: of times, counts and bytes."""
+    if mean.low is None or mean.low >= 0 or values.min() < 0:
+        return mean
+    return msgspec.structs.replace(mean, low=0.0)
 
 
 def phrase_timing_rule(rule: StoppingRule, commands: int, fewest: int = 0) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from datamill.allocators.events import EVENTS
-from datamill.cli.console import clean_for_terminal, make_console
+from datamill.cli.console import clean_for_terminal
 from datamill.cli.timing.passing_lines import PassingLines
 from datamill.conduct.tracing.trace_allocations import TracedProgram, trace_allocations
 from datamill.execution.tracing.traced_program import end_alike
@@ -80,7 +80,7 @@ def trace(
     for path in filter(None, (json_file, folded)):
         _check_place(path)
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
-    with _Totals(make_console(stderr=True)) as totals:
+    with _Totals() as totals:
         traced = trace_allocations(
             command,
             stacks=stacks or folded is not None,

@@ -140,7 +140,7 @@ def tell_gate(
     if history is not None:
         check_history(history)
     _check_places(folder, comment, html)
-    with GateDisplay(make_console(stderr=True), asked.within_s) as display:
+    with GateDisplay(asked.within_s) as display:
         # Not beside what is written: that is often in the repository, whose files checkouts must not see.
         outcome = conduct_gate(asked, Path.cwd(), _find_gates(), find_worker(), seed, display)
     answer = build_gate_answer(
@@ -157,6 +157,7 @@ def tell_gate(
         varies=outcome.varies,
         measured_s=outcome.measured_s,
         interrupted=outcome.interrupted,
+        base_lacks=outcome.base_lacks,
     )
     spelled = spell_answer(
         phrase_gate(answer),

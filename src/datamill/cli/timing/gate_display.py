@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from datamill.cli.timing.passing_lines import PassingLines
 from datamill.experiment.quantities import format_duration
 
@@ -21,12 +19,11 @@ class GateDisplay(PassingLines):
     """A `GateListener` that shows how many benchmarks are still in doubt.
 
     Args:
-        console: standard error.
         within_s: time for all measurements.
     """
 
-    def __init__(self, console: Console, within_s: float) -> None:
-        super().__init__(console)
+    def __init__(self, within_s: float) -> None:
+        super().__init__()
         self._within_s = within_s
 
     def tell_building(self, sentence: str) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from datamill.cli.console import make_console, name_command
-from datamill.cli.json_answer import spell_answer
 from datamill.conduct.timing.question import MOST_ROUNDS, TimingQuestion
 from datamill.conduct.timing.time_commands import time_commands
 from datamill.execution.worker import find_worker
@@ -66,10 +65,13 @@ def tell_timing(
     *,
     as_json: bool,
     revisions: RevisionQuestion | None = None,
+    quiet: bool = False,
+    time_unit: str = "",
 ) -> bool:
     """Time commands, print and export the answer, and tell whether one is slower than the first.
 
-    With `revisions` it is one command in each of these.
+    With `revisions` it is one command in each of these. `quiet` shows nothing while it measures; `time_unit`
+    is that in which times are written, and empty where it follows their size.
 
     Raises:
         InputError: when a command fails, or the folder is not empty.
@@ -77,7 +79,7 @@ def tell_timing(
     """
     from datamill.cli.timing.time_display import TimeDisplay
 
-    with TimeDisplay(make_console(stderr=True)) as display:
+    with TimeDisplay(quiet=quiet) as display:
         if revisions is None:
             timed = time_commands(question, find_worker(), folder, display)
         else:
@@ -85,6 +87,7 @@ def tell_timing(
 
             timed = time_revisions(revisions, question, find_worker(), folder, display)
     question = timed.question
+    from datamill.cli.json_answer import spell_answer
     from datamill.report.timing.json import list_timing_values
     from datamill.report.timing.picture import draw_means
     from datamill.report.timing.statement import list_sentences, phrase_answer
@@ -103,6 +106,7 @@ def tell_timing(
         bundle=str(timed.bundle.folder),
         bounded=timed.bounded,
         executions=question.builds.executions if question.builds is not None else 0,
+        time_unit=time_unit,
     )
     if as_json:
         click.echo(

@@ -12,6 +12,7 @@ import click
 from datamill.cli.timing.tell_timing import Exports, tell_timing
 from datamill.cli.timing.time_arguments import take_time_options
 from datamill.cli.timing.time_options import (
+    UNITS,
     choose_output,
     choose_response,
     choose_rounds,
@@ -19,6 +20,7 @@ from datamill.cli.timing.time_options import (
     parse_scans,
     parse_seconds,
     parse_statuses,
+    put_reference,
     read_revisions,
 )
 from datamill.conduct.timing.question import TimingQuestion
@@ -35,6 +37,8 @@ EXIT_SLOWER = 1
 def time(
     commands: tuple[str, ...],
     labels: tuple[str, ...],
+    reference: str | None,
+    reference_name: str | None,
     revisions: str | None,
     build: str | None,
     series: bool,
@@ -60,6 +64,8 @@ def time(
     allow_status: str | None,
     timeout: str | None,
     response: str,
+    time_unit: str | None,
+    style: str,
     as_json: bool,
     export_json: Path | None,
     export_markdown: Path | None,
@@ -91,6 +97,7 @@ def time(
             if revisions
             else "Missing argument 'COMMAND...'."
         )
+    commands, labels = put_reference(commands, labels, reference, reference_name)
     asked = read_revisions(revisions, build, series=series)
     if asked is not None and (len(commands) != 1 or scans or lists or labels):
         raise click.UsageError(
@@ -127,7 +134,15 @@ def time(
     )
     exports = Exports(export_json, export_markdown, export_csv)
     exports.check_folders()
-    slower = tell_timing(question, out or _choose_folder(), exports, as_json=as_json, revisions=asked)
+    slower = tell_timing(
+        question,
+        out or _choose_folder(),
+        exports,
+        as_json=as_json,
+        revisions=asked,
+        quiet=style in ("basic", "none"),
+        time_unit=UNITS.get(time_unit or "", ""),
+    )
     raise SystemExit(EXIT_SLOWER if check is not None and slower else 0)
 
 

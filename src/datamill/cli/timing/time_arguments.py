@@ -23,6 +23,10 @@ _ARGUMENTS = (
         help="What to call a command; in order.",
     ),
     click.option(
+        "--reference", metavar="CMD", help="A command that comes first: the others are compared with it."
+    ),
+    click.option("--reference-name", metavar="NAME", help="What to call that one."),
+    click.option(
         "--git",
         "revisions",
         is_flag=False,
@@ -109,6 +113,18 @@ _ARGUMENTS = (
         default="time",
         metavar="NAME",
         help="What is compared: time, user_time, system_time, peak_memory, or a counter [time].",
+    ),
+    click.option(
+        "--time-unit",
+        "-u",
+        type=click.Choice(["microsecond", "millisecond", "second"]),
+        help="Write all times in it [as their size is].",
+    ),
+    click.option(
+        "--style",
+        type=click.Choice(["auto", "basic", "full", "nocolor", "color", "none"]),
+        default="auto",
+        help="basic and none show nothing while it measures [auto].",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON."),
     click.option(

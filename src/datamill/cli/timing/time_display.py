@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from datamill.cli.timing.passing_lines import PassingLines
 from datamill.conduct.timing.listener import TimingProgress
 from datamill.experiment.command_lines import CommandLine
@@ -23,14 +21,10 @@ _MOST_PAIRS = 8
 
 
 class TimeDisplay(PassingLines):
-    """A `TimingListener` that shows the interval shrinking, and warns at once.
+    """A `TimingListener` that shows the interval shrinking, and warns at once."""
 
-    Args:
-        console: standard error: what is answered goes to standard output alone.
-    """
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
         #: What people call each command, by its name.
         self._labels: dict[str, str] = {}
         self.warned: list[str] = []
@@ -39,11 +33,10 @@ class TimeDisplay(PassingLines):
 
     def warn(self, sentence: str) -> None:
         """Say at once what limits what will be measured."""
-        if self._console.is_terminal:
+        if self._is_terminal:
             # What is not seen as it happens is told with the answer.
             self.warned.append(sentence)
-            text = f"Warning: {sentence.rstrip('.')}."
-            self._console.print(text, style="yellow", markup=False, highlight=False)
+            self._print_above(f"Warning: {sentence.rstrip('.')}.")
 
     def tell_building(self, sentence: str) -> None:
         """Show what is built."""
@@ -53,7 +46,7 @@ class TimeDisplay(PassingLines):
         """Show that a command warms up."""
         self._labels[command.name] = command.label
         again = f" ({number})" if number > 1 else ""
-        self._show([f"warming up{again}: {command.label}"])
+        self._show_plain(f"warming up{again}: {command.label}")
 
     def tell_look(self, decision: Decision, pairs: Sequence[Pair], progress: TimingProgress) -> None:
         """Show how wide the intervals are by now."""

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from datamill.experiment.command_lines import list_steps, split_values
 from datamill.experiment.errors import InputError
-from datamill.experiment.experiment import Response
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import parse_duration
-from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE
+from datamill.experiment.responses import BUILT_IN_UNITS, DEFAULT_RESPONSE, Response
 
 if TYPE_CHECKING:
     from datamill.conduct.commits.time_revisions import RevisionQuestion
@@ -25,6 +24,8 @@ _RESPONSES = {
     "peak_memory": "peak_memory_bytes",
 }
 _WHERE = ("capture", "null", "inherit")
+#: Units of times as hyperfine calls them.
+UNITS = {"microsecond": "µs", "millisecond": "ms", "second": "s"}
 
 
 def choose_response(name: str) -> Response:
@@ -169,6 +170,27 @@ def choose_output(where: str | None, *, shown: bool = False) -> dict[str, Any]:
     if where in _WHERE:
         return {"output": where}
     return {"output": "file", "output_file": Path(where).absolute()}
+
+
+def put_reference(
+    commands: tuple[str, ...], labels: tuple[str, ...], reference: str | None, name: str | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return commands and their names with the reference before them.
+
+    Raises:
+        InputError: when there is a name without a reference.
+    """
+    if reference is None:
+        if name is not None:
+            raise InputError(
+                "there is no reference to be called so",
+                where="--reference-name",
+                remedy="Add --reference CMD.",
+            )
+        return commands, labels
+    if labels or name is not None:
+        labels = (name or reference, *(labels or commands))
+    return (reference, *commands), labels
 
 
 def read_revisions(text: str | None, build: str | None, *, series: bool) -> RevisionQuestion | None:

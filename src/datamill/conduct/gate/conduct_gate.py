@@ -54,7 +54,8 @@ class GateOutcome:
 
     `rounds` are those of each value by its name, `found` the slowdowns that they show, `power` the chance of
     an alarm by the slowdown, in the mean over all. `broken` says in a sentence each what works in base and
-    not in head, `added` names benchmarks that base lacks. `varies` says whether builds differ.
+    not in head, `added` names benchmarks that base lacks. `varies` says whether builds differ. `base_lacks`
+    says that base cannot be built, so that nothing could be compared.
     """
 
     gate: Gate
@@ -72,6 +73,7 @@ class GateOutcome:
     measured_s: float
     varies: bool
     interrupted: bool
+    base_lacks: bool = False
 
 
 def conduct_gate(
@@ -88,7 +90,8 @@ def conduct_gate(
         listener: hears of each step.
 
     Raises:
-        InputError: when there is no such revision, one cannot be built, or no benchmark works in both.
+        InputError: when there is no such revision, head cannot be built, or no benchmark works in both (in
+            head alone, where base cannot be built).
         WorkerError: when the worker ended.
         KeyboardInterrupt: when it was interrupted before there was anything to tell.
     """
@@ -105,14 +108,15 @@ def conduct_gate(
             side: Checkout(trees, tree, scratch / name, build, where=list_build_places(gate))
             for side, name, tree in ((BASE, "a", base), (HEAD, "b", head))
         }
-        build_s, varies = build_revisions(session, checkouts, build, seed, listener.tell_building)
+        first = build_revisions(session, checkouts, build, seed, listener.tell_building)
+        varies = first.vary
         warnings += look_at_machine()
         warnings += [
             f"the submodule {path} of {tree.title} is not checked out"
             for tree in (base, head)
             for path in trees.list_submodules(tree)
         ]
-        if build and not varies:
+        if build and not varies and not first.base_problem:
             warnings.append(
                 "each build of a revision is the same however often it is built: what another layout would "
                 "do is not part of the intervals"
@@ -126,15 +130,19 @@ def conduct_gate(
         run = GateRun(
             session, gate, checkouts, [], scratch, make_build if varies else None, seed, listener.tell_look
         )
-        tried = _try_benchmarks(gate, run, build_s if varies else 0.0, listener.tell_building)
+        sides = (HEAD,) if first.base_problem else (BASE, HEAD)
+        tried = _try_benchmarks(gate, run, first.build_s if varies else 0.0, sides, listener.tell_building)
         if run.measured:
             run.run()
         elif not tried.broken and not tried.added:
+            where = head.title if first.base_problem else f"both {base.title} and {head.title}"
             raise InputError(
-                f"no benchmark works in both {base.title} and {head.title}: {'; '.join(tried.notes)}",
+                f"no benchmark works in {where}: {'; '.join(tried.notes)}",
                 remedy="Each revision is checked out anew, without what git ignores: see that its build and "
                 "its commands work there.",
             )
+        if first.base_problem:
+            warnings.append(first.base_problem)
         warnings += tried.notes
         broken = list(tried.broken)
         for item in run.measured:
@@ -167,6 +175,7 @@ def conduct_gate(
             measured_s=run.elapsed_s,
             varies=varies,
             interrupted=run.interrupted,
+            base_lacks=bool(first.base_problem),
         )
 
 
@@ -186,8 +195,10 @@ class _Tried:
     notes: tuple[str, ...]
 
 
-def _try_benchmarks(gate: Gate, run: GateRun, build_s: float, tell: Callable[[str], None]) -> _Tried:
-    """Execute each once in both revisions, which warms it up and shows what values it has."""
+def _try_benchmarks(
+    gate: Gate, run: GateRun, build_s: float, sides: tuple[str, ...], tell: Callable[[str], None]
+) -> _Tried:
+    """Execute each once in the revisions that are built, which warms it up and shows what values it has."""
     broken, added, notes = [], [], []
     run.measured = [Measured(benchmark, 0.0, 1, ()) for benchmark in gate.benchmarks]
     working = []
@@ -196,7 +207,7 @@ def _try_benchmarks(gate: Gate, run: GateRun, build_s: float, tell: Callable[[st
         tell(f"trying {benchmark.name}")
         found: dict[str, Values] = {}
         problems: dict[str, str] = {}
-        for side in (BASE, HEAD):
+        for side in sides:
             try:
                 found[side] = run.execute(benchmark, side)
             except BenchmarkError as problem:
@@ -208,6 +219,8 @@ def _try_benchmarks(gate: Gate, run: GateRun, build_s: float, tell: Callable[[st
             notes.append(f"{benchmark.name} is not compared: in base it {problems[BASE]}")
         elif problems:
             notes.append(f"{benchmark.name} {problems[HEAD]}")
+        elif BASE not in sides:
+            added += found[HEAD].by_name
         if len(found) < 2:
             continue
         before, after = found[BASE].by_name, found[HEAD].by_name

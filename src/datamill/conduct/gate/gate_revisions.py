@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from shlex import quote
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD
@@ -12,6 +13,7 @@ from datamill.execution.command_session import CommandSession
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.arguments import tell as tell_message
 from datamill.packing.git.git_trees import UNCOMMITTED, GitTree, GitTrees
 
 #: Names of the line of development that a change is meant for, the first that exists counts.
@@ -75,20 +77,32 @@ def list_build_places(gate: Gate) -> str:
     return " or ".join(dict.fromkeys(place for place in places if place))
 
 
+@dataclass(frozen=True, slots=True)
+class FirstBuilds:
+    """What the first builds showed: the time that a later one takes, and whether any differs.
+
+    `base_problem` says why base cannot be built, where head can; then there is one build, of head.
+    """
+
+    build_s: float
+    vary: bool
+    base_problem: str = ""
+
+
 def build_revisions(
     session: CommandSession,
     checkouts: dict[str, Checkout],
     build: str,
     seed: int,
     tell: Callable[[str], None],
-) -> tuple[float, bool]:
-    """Build both, and again: the time that a later build takes, and whether any differs.
+) -> FirstBuilds:
+    """Build both, and again.
 
     Raises:
-        InputError: when one cannot be built; of base it says whether head can.
+        InputError: when head cannot be built.
     """
     if not build:
-        return 0.0, False
+        return FirstBuilds(0.0, vary=False)
     head = checkouts[HEAD].tree.title
     tell(f"building {checkouts[BASE].tree.title}")
     try:
@@ -103,14 +117,16 @@ def build_revisions(
                 where=problem.where,
                 remedy=problem.remedy,
             ) from None
-        raise InputError(
-            f"{head} can be built, but base cannot, so that there is nothing to compare it with: "
-            f"{problem.message}",
-            where=problem.where,
-            remedy=f"Name a base that can be built with {argument('base', 'REV', verb='gate')}, such as the "
-            "newest commit that passed, or build in a way that works in both.",
-        ) from None
+        advice = (
+            f"To compare, name a base that can be built with {argument('base', 'REV', verb='gate')}, such as "
+            "the newest commit that passed"
+        )
+        return FirstBuilds(
+            0.0,
+            vary=False,
+            base_problem=tell_message(f"{problem.where}: {problem.message.rstrip('.')}. {advice}"),
+        )
     tell(f"building {head}")
     checkouts[HEAD].build_first(session)
     probed = probe_builds(session, checkouts, seed, tell)
-    return probed.build_s, probed.differ
+    return FirstBuilds(probed.build_s, probed.differ)

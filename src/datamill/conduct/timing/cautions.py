@@ -206,8 +206,9 @@ def _look_at_disturbance(records: Sequence[TrialRecord]) -> list[str]:
     if not span:
         return []
     limits = []
-    steal = sum(item.steal_time_ns or 0 for item in facts) / span
-    other = sum(item.other_time_ns or 0 for item in facts) / span
+    # Clocks of the kernel tick: of short executions the shares may come to more than all.
+    steal = min(1.0, sum(item.steal_time_ns or 0 for item in facts) / span)
+    other = min(1.0, sum(item.other_time_ns or 0 for item in facts) / span)
     if steal > _TAKEN:
         limits.append(
             f"the host of this virtual machine took {format_share(steal)} of its processors' time away"

@@ -10,10 +10,9 @@ from typing import Literal
 from datamill.conduct.timing.builds import BuildPlan
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.command_lines import CommandLine
-from datamill.experiment.experiment import Response
 from datamill.experiment.file.toml_text import format_toml
 from datamill.experiment.quantities import format_duration
-from datamill.experiment.responses import DEFAULT_RESPONSE
+from datamill.experiment.responses import DEFAULT_RESPONSE, Response
 
 #: What becomes of a command's standard output.
 Output = Literal["capture", "null", "inherit", "file"]

@@ -18,7 +18,8 @@ _TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmar
 
 def write_comment(answer: GateAnswer) -> str:
     """Return the comment: the verdict, what changed, and below a fold the rest and how it was measured."""
-    head = "No slowdown" if answer.passes else "Slower" if answer.alarms else "Broken"
+    passing = "Nothing compared" if answer.base_lacks else "No slowdown"
+    head = passing if answer.passes else "Slower" if answer.alarms else "Broken"
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]
     if rows:

@@ -42,6 +42,7 @@ class GateAnswer:
     """All that a gate answers.
 
     `power` is the chance that a slowdown of that size is an alarm, by its size, in the mean over benchmarks.
+    `base_lacks` says that base cannot be built, so that nothing could be compared.
     """
 
     gate: Gate
@@ -56,6 +57,7 @@ class GateAnswer:
     varies: bool
     measured_s: float
     interrupted: bool
+    base_lacks: bool = False
 
     @property
     def alarms(self) -> tuple[BenchmarkAnswer, ...]:
@@ -84,6 +86,7 @@ def build_gate_answer(
     varies: bool,
     measured_s: float,
     interrupted: bool,
+    base_lacks: bool = False,
 ) -> GateAnswer:
     """Return the answer that verdicts are.
 
@@ -101,6 +104,7 @@ def build_gate_answer(
         varies: whether each round is another build.
         measured_s: time from the first round to the last.
         interrupted: whether the user ended it.
+        base_lacks: whether base cannot be built.
     """
     return GateAnswer(
         gate=gate,
@@ -115,6 +119,7 @@ def build_gate_answer(
         varies=varies,
         measured_s=measured_s,
         interrupted=interrupted,
+        base_lacks=base_lacks,
     )
 
 

@@ -28,6 +28,11 @@ def phrase_gate(answer: GateAnswer) -> str:
         what = "benchmark is" if count == 1 else f"of {count} benchmarks {_is(len(answer.alarms))}"
         number = "The" if count == 1 else str(len(answer.alarms))
         text = f"{number} {what} slower in {answer.head} than in {answer.base}: {', '.join(named)}{more}."
+    elif answer.base_lacks:
+        text = (
+            f"Nothing could be compared: {answer.base} cannot be built. {answer.head} can, and works: "
+            f"{_name_some(answer.added)}."
+        )
     elif not count:
         text = f"Nothing could be compared between {answer.base} and {answer.head}."
     else:
@@ -41,7 +46,7 @@ def phrase_gate(answer: GateAnswer) -> str:
 def list_sentences(answer: GateAnswer) -> list[str]:
     """Return what stands below the table: how it was measured, its error rates, and what limits it."""
     sentences = _list_rates(answer) if answer.benchmarks else []
-    if answer.added:
+    if answer.added and not answer.base_lacks:
         sentences.append(f"New, and compared with nothing: {', '.join(answer.added)}.")
     return sentences + [f"Warning: {warning.rstrip('.')}." for warning in answer.warnings]
 
@@ -142,6 +147,11 @@ def _spell_mean(mean: LookInterval | None) -> str:
     error = (mean.high - mean.low) / 2 * scale.factor
     told = [format_to_error(value * scale.factor, error) for value in (mean.estimate, mean.low, mean.high)]
     return f"{told[0]} {scale.unit} ({told[1]} to {told[2]})"
+
+
+def _name_some(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _is(count: int) -> str:

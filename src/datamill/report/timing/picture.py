@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datamill.experiment.messages.numbers import format_figures
-from datamill.report.timing.statement import spell_mean
+from datamill.report.timing.statement import find_scale, spell_mean
 from datamill.report.timing.timing_answer import CommandMean, TimingAnswer
-from datamill.report.words.scales import choose_scale
 
 _WIDTH = 36
 #: Means further apart than this are drawn from zero, nearer ones close up.
@@ -27,7 +26,7 @@ def draw_means(answer: TimingAnswer) -> list[str]:
             f"  {label:<{width}}  {_draw(mean, low, high)}  {spell_mean(answer, mean)}, n = {mean.n}"
         )
     if len(known) > 1:
-        scale = choose_scale(answer.response.unit, high)
+        scale = find_scale(answer, high)
         left = f"{format_figures(low * scale.factor)}"
         right = f"{format_figures(high * scale.factor)} {scale.unit}".rstrip()
         lines.append(f"  {'':<{width}}  {left}{right:>{_WIDTH - len(left)}}")

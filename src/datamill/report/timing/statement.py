@@ -7,10 +7,12 @@ from datamill.experiment.messages.numbers import format_count, format_figures, f
 from datamill.experiment.quantities import format_duration
 from datamill.experiment.responses import DEFAULT_RESPONSE
 from datamill.report.timing.timing_answer import CommandComparison, CommandMean, TimingAnswer
-from datamill.report.words.scales import choose_scale, format_interval
+from datamill.report.words.scales import Scale, choose_scale, format_interval
 
 #: Ratios from which people speak of times rather than percent.
 _TIMES = 2.0
+#: Factors of the units in which times may be asked for.
+_TIME_UNITS = {"s": 1.0, "ms": 1e3, "µs": 1e6}
 
 
 def phrase_answer(answer: TimingAnswer) -> str:
@@ -101,11 +103,18 @@ def _phrase_rounds(answer: TimingAnswer) -> str:
     return f"{rounds} executions{turns}, each with another size of the environment,"
 
 
+def find_scale(answer: TimingAnswer, magnitude: float) -> Scale:
+    """Return how values of this magnitude are written: times in the unit that was asked for, if one was."""
+    if answer.time_unit and answer.response.unit == "s":
+        return Scale(_TIME_UNITS[answer.time_unit], answer.time_unit)
+    return choose_scale(answer.response.unit, magnitude)
+
+
 def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:
     """Return a mean with its interval and its unit, or that too little is known."""
     if mean.mean is None or mean.low is None or mean.high is None:
         return "too few executions"
-    scale = choose_scale(answer.response.unit, mean.mean)
+    scale = find_scale(answer, mean.mean)
     shown = format_interval(Interval(mean.mean, mean.low, mean.high), scale, answer.confidence)
     return f"at most {shown}" if mean.is_bound else shown
 

@@ -56,6 +56,7 @@ class TimingAnswer:
     """All that `datamill time` answers; `limit` is the share below which a difference does not matter.
 
     A round is an execution of each command; where `executions` is not 0, it is a build of each with so many.
+    `time_unit` is that in which times are written; empty where it follows their size.
     """
 
     response: Response
@@ -71,6 +72,7 @@ class TimingAnswer:
     interrupted: bool
     bundle: str
     executions: int = 0
+    time_unit: str = ""
 
 
 def build_timing_answer(
@@ -87,6 +89,7 @@ def build_timing_answer(
     bundle: str,
     bounded: frozenset[str] = frozenset(),
     executions: int = 0,
+    time_unit: str = "",
 ) -> TimingAnswer:
     """Return the answer that a last decision is.
 
@@ -103,6 +106,7 @@ def build_timing_answer(
         bundle: where it is kept.
         bounded: names of commands of which no less could be seen than was seen.
         executions: of each build; 0 where what the commands execute is not built.
+        time_unit: in which times are written; empty where it follows their size.
     """
     response = experiment.responses[0]
     by_name = {command.name: command for command in commands}
@@ -124,6 +128,7 @@ def build_timing_answer(
         interrupted=interrupted,
         bundle=bundle,
         executions=executions,
+        time_unit=time_unit,
     )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from datamill.design.batches import list_batches
 from datamill.design.design import Design, PlannedTrial
 from datamill.experiment.errors import InputError
-from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import argument
 from datamill.results.trials.log import append_lines
+
+if TYPE_CHECKING:
+    from datamill.experiment.experiment import Experiment
 
 DECISION_SCHEMA = 1
 #: The file of a bundle that holds them.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from datamill.experiment.errors import QuestionError
-from datamill.experiment.experiment import Experiment, Response
 from datamill.experiment.formula import Formula, evaluate_formula, parse_formula
 from datamill.experiment.messages.suggestions import suggest_name
-from datamill.experiment.responses import BUILT_IN_UNITS
+from datamill.experiment.responses import BUILT_IN_UNITS, Response
 from datamill.protocol.trial import PhaseFacts, TrialRecord
+
+if TYPE_CHECKING:
+    from datamill.experiment.experiment import Experiment
 
 
 @dataclass(frozen=True, slots=True)

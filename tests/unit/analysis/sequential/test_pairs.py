@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from datamill.analysis.sequential.intervals import bound_stopped_mean
 from datamill.analysis.sequential.pairs import compare_pairs, list_undecided
 from datamill.analysis.sequential.rounds import Rounds
+from datamill.analysis.sequential.timing_look import decide_timing
+from datamill.experiment.file.parse import parse_experiment
 
 NAMES = ("a", "b", "c")
 
@@ -84,3 +87,16 @@ def test_the_rounds_that_it_would_take_are_about_those_that_it_takes(
     rounds = make_rounds(first, (1 + difference) * second)
     (pair,) = compare_pairs(rounds, alpha=0.05, limit=0.01)
     assert least <= pair.needed_rounds <= most
+
+
+def test_the_interval_of_a_mean_time_never_begins_below_zero() -> None:
+    experiment = parse_experiment(
+        "[experiment]\nname = 't'\norder = 'interleaved'\n[[package]]\nname = 'a'\ncommand = 'true'\n"
+        "[replication]\nexecutions = 2\nuntil = { half_width = 0.01 }\nmax_trials = 100\n",
+        name="experiment.toml",
+    )
+    rounds = make_rounds(np.array([0.1, 1.0]))
+    (mean,) = decide_timing(experiment, rounds, look=1, trials=2, elapsed_s=1.0)[0].means
+    plain = bound_stopped_mean(np.array([0.1, 1.0]), "a", 0.95, step=0.0)
+    assert plain.low < 0 == mean.low
+    assert mean.high == plain.high

@@ -12,7 +12,7 @@ from datamill.analysis.sequential.boundaries import (
     find_stopped_critical,
     widen_for_skewness,
 )
-from datamill.analysis.sequential.doubts import measure_dependence
+from datamill.analysis.sequential.doubts import list_doubts, measure_dependence
 from datamill.analysis.sequential.intervals import bound_relative_difference, bound_stopped_mean
 from datamill.analysis.sequential.look import decide_look
 from datamill.analysis.sequential.rounds import Rounds
@@ -221,6 +221,8 @@ def test_rounds_that_lost_a_trial_take_no_part_and_are_named() -> None:
     decision = look(read(DETECT), make_rounds(old, new))
     assert decision.intervals[0].rounds == 8
     assert decision.warnings[0].startswith("1 of 9 rounds lack a valid observation")
+    timed = list_doubts(read(DETECT), make_rounds(old, new), "not yet", decision.intervals, timed=True)
+    assert timed[0].startswith("1 of 9 rounds have an execution that failed and are left out")
 
 
 def test_nothing_complete_is_said_and_goes_on() -> None:

@@ -136,3 +136,13 @@ def test_json_and_tables_hold_the_same_figures() -> None:
     assert "0.880 (0.860 to 0.900)" in spell_markdown(found)
     assert "b,1.2,1.1,1.3,20,s,0.88,0.86,0.9,faster" in spell_csv(found)
     assert json.loads(spell_hyperfine(found, {})) == {"results": []}
+
+
+def test_times_are_written_in_the_unit_that_was_asked_for_and_other_responses_in_their_own() -> None:
+    times = answer(compare(1.2, 1.1, 1.3, "slower"), time_unit="ms")
+    assert "1\u202f000 ms (95% interval 980 to 1\u202f020)" in spell_markdown(times)
+    assert draw_means(times)[-1].endswith("1\u202f300 ms")
+    memory = Response("peak_memory", "B", "peak_memory_bytes", "lower")
+    assert "1.000 B" in spell_markdown(
+        answer(compare(1.2, 1.1, 1.3, "slower"), response=memory, time_unit="ms")
+    )
