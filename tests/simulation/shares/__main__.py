@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
 import time
-from collections.abc import Iterator
-from functools import cache
 
 from simulation.__main__ import read_seeds
-from simulation.shares.busy_fleet import BusyFleet, Outcome
+from simulation.shares.busy_fleet import Outcome
+from simulation.shares.busy_seeds import run_seeds
 
 #: Share of what was promised by which what was received may differ.
 MOST_OFF = 0.05
-
-
-@cache
-def _open_database() -> object:
-    import logging
-
-    from simulation.database import Database
-
-    logging.disable(logging.CRITICAL)
-    return Database()
-
-
-def run_seed(seed: int) -> Outcome:
-    """Run a seed in this process."""
-    database = _open_database()
-    database.begin()  # type: ignore[attr-defined]
-    return BusyFleet(seed).run()
-
-
-def run_seeds(seeds: range, jobs: int) -> Iterator[Outcome]:
-    """Run seeds, several processes at a time."""
-    if jobs == 1:
-        yield from map(run_seed, seeds)
-        return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap_unordered(run_seed, seeds, chunksize=5)
 
 
 def list_wrong(outcome: Outcome) -> list[str]:
@@ -61,7 +33,7 @@ def main() -> int:
     for number, outcome in enumerate(run_seeds(options.seeds, options.jobs), start=1):
         outcomes.append(outcome)
         wrong += list_wrong(outcome)
-        if number % 100 == 0:
+        if number % 50 == 0:
             print(f"{number} seeds so far, {len(wrong)} wrong", flush=True)
     errors = sorted(abs(error) for outcome in outcomes for error in outcome.errors.values())
     turns = sum(outcome.turns for outcome in outcomes)

@@ -13,18 +13,21 @@ MOST_TURNS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """An experiment at a machine: how many of its trials may go there, and how long one takes, in seconds."""
+    """An experiment at a machine: how many of its trials may go there, and how long one takes, in seconds.
+
+    None says that nobody knows.
+    """
 
     flow: Flow
     trials: int
-    trial_s: float
+    trial_s: float | None
 
 
 def foresee_starts(awaited: Iterable[Awaited], clock_s: float, free_s: float) -> dict[int, float]:
     """Return the time from now at which each experiment gets its first turn on a machine, in seconds.
 
     `clock_s` is the machine's clock, and `free_s` the time until it has ended what it does. An experiment that
-    would wait for more than `MOST_TURNS` turns is left out.
+    would wait for more than `MOST_TURNS` turns is left out, and so is one behind a trial of unknown time.
     """
     flows = {item.flow.experiment_id: item.flow for item in awaited}
     times = {item.flow.experiment_id: item.trial_s for item in awaited}
@@ -39,11 +42,14 @@ def foresee_starts(awaited: Iterable[Awaited], clock_s: float, free_s: float) ->
         number = turn.flow.experiment_id
         starts.setdefault(number, now_s)
         clock_s = turn.start_s
-        now_s += times[number]
+        trial_s = times[number]
+        if trial_s is None:
+            break
+        now_s += trial_s
         left[number] -= 1
         if not left[number]:
             del left[number]
-        _pay(flows, number, turn.start_s, turn.inner_start_s, times[number])
+        _pay(flows, number, turn.start_s, turn.inner_start_s, trial_s)
     return starts
 
 
