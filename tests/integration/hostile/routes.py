@@ -83,6 +83,8 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/scores": ("member", None),
     "api/scores.csv": ("member", None),
     "api/queue": ("member", None),
+    "api/tables": ("member", None),
+    "api/experiments/<number>/table": ("visible", None),
     "api/users/<name>/share": (None, "admin"),
     "api/experiments/<number>/priority": (None, "owner"),
     "api/me": ("member", None),
