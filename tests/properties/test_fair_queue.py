@@ -140,9 +140,7 @@ def test_who_lends_machines_has_more() -> None:
 @given(lengths=st.lists(st.floats(1.0, 1000.0), min_size=1, max_size=6), free_s=st.floats(0.0, 100.0))
 def test_what_is_foreseen_happens_when_all_goes_as_expected(lengths: list[float], free_s: float) -> None:
     flows = [Flow(number, number % 3, 1.0 + number % 3) for number in range(len(lengths))]
-    starts = foresee_starts(
-        [Awaited(flow, 5, lengths[flow.experiment_id]) for flow in flows], 0.0, free_s
-    )
+    starts = foresee_starts([Awaited(flow, 5, lengths[flow.experiment_id]) for flow in flows], 0.0, free_s)
     machine = Machine(
         {user: 1.0 + user for user in range(3)}, {flow.experiment_id: (flow.user_id, 1.0) for flow in flows}
     )

@@ -60,10 +60,10 @@ class LeaseJudge:
         self, worker_id: str, lease: Lease, plan: Plan, expected: ExpectedTrial, experiment: int
     ) -> None:
         name = (experiment, expected.trial.trial_id)
-        if plan.experiment.fleet.reboot == "block" and expected.purpose == "design":
-            # Who takes over a trial of a block has not rebooted for it, and others may have between two.
-            if self._follows_another(worker_id, lease.attempt, experiment):
-                self.moved.add(name)
+        is_in_block = plan.experiment.fleet.reboot == "block" and expected.purpose == "design"
+        # Who takes over a trial of a block has not rebooted for it, and others may have between two.
+        if is_in_block and self._follows_another(worker_id, lease.attempt, experiment):
+            self.moved.add(name)
         wanted = expected.reboot or (name in self.moved and plan.experiment.fleet.reboot == "block")
         if lease.reboot != wanted:
             self._object(f"the lease of {lease.attempt} says reboot {lease.reboot}, planned {wanted}")

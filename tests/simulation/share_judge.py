@@ -1,7 +1,7 @@
 """Whether machines divide their time as users were promised, and nobody who waits is forgotten.
 
-What is held against the coordinator is not its queue but what a fair one guarantees (Goyal, Vin and Cheng 1997,
-theorem 1): while two users wait for a machine, what they get over their shares differs by no more than one
+What is held against the coordinator is not its queue but what a fair one guarantees (Goyal, Vin and Cheng
+1997, theorem 1): while two users wait for a machine, what they get over their shares differs by no more than one
 turn of each. The same holds for two experiments of a user, by their priorities.
 """
 
@@ -155,6 +155,6 @@ class ShareJudge:
         row, was = after.trials[min(rest)[1]], before.trials[min(rest)[1]]
         is_first = plan.trials[row.trial_id].reboot
         moved = was.worker_id != row.worker_id or plan.trials[row.trial_id].worker_id != row.worker_id
-        if row.purpose == "design" and not is_first and not moved and row.experiment_state in LIVE:
-            if row.attempts == 0:
-                self._object(f"{key} came between two trials of a block of experiment {last.experiment}")
+        goes_on = row.purpose == "design" and not is_first and not moved and row.attempts == 0
+        if goes_on and row.experiment_state in LIVE:
+            self._object(f"{key} came between two trials of a block of experiment {last.experiment}")

@@ -37,12 +37,14 @@ def main() -> int:
             print(f"{number} seeds so far, {len(wrong)} wrong", flush=True)
     errors = sorted(abs(error) for outcome in outcomes for error in outcome.errors.values())
     turns = sum(outcome.turns for outcome in outcomes)
-    print(f"{len(outcomes)} seeds in {time.monotonic() - began_s:.0f} s, {turns:,} turns, {len(errors)} shares")
+    print(
+        f"{len(outcomes)} seeds in {time.monotonic() - began_s:.0f} s, {turns:,} turns, {len(errors)} shares"
+    )
     if errors:
         within = sum(error <= MOST_OFF for error in errors)
         print(
-            f"  off by {errors[len(errors) // 2]:.2%} in the middle, {errors[int(0.99 * len(errors))]:.2%} at "
-            f"the 99th percentile, {errors[-1]:.2%} at most; {within} of {len(errors)} within {MOST_OFF:.0%}"
+            f"  off by {errors[len(errors) // 2]:.2%} in the middle, {errors[int(0.99 * len(errors))]:.2%} "
+            f"at the 99th percentile, {errors[-1]:.2%} at most; {within} within {MOST_OFF:.0%}"
         )
         longest = max(outcome.longest_wait_turns for outcome in outcomes)
         print(f"  the longest time without a turn of a user who waits: {longest:.0f} turns of others")

@@ -1,4 +1,4 @@
-"""One seed of a fleet with much to do: the coordinator's dispatch and ledger, and machines that only take time.
+"""One seed of a fleet with much to do: real dispatch and ledger, and machines that only take time.
 
 Users have shares, lend machines, and submit experiments of all lengths for some machines or all, with
 priorities, blocks and batches that wait for looks, early and late; machines leave and come back.
@@ -20,9 +20,11 @@ BEGINNING_S = 1.7e9
 SHARES = (0.5, 1.0, 1.0, 2.0, 3.0)
 #: Mean times of trials of an experiment, in seconds: it is time that is divided, not trials.
 TRIAL_S = (20.0, 40.0, 80.0)
-#: Machine time that a user asks for on each machine, in seconds, so that users wait beside each other for long.
+#: Machine time that a user asks for on each machine, in seconds: users wait beside each other for long.
 WORK_S = 2_000.0
-#: How many of the longest turns a user must have been promised to be judged: one turn is beyond anyone's promise.
+#: Trials of a block between two reboots.
+BLOCK_TRIALS = 4
+#: How many of the longest turns a user must have been promised to be judged: by one turn all may be off.
 LEAST_TURNS = 30.0
 
 
@@ -72,7 +74,9 @@ class BusyFleet:
         for worker_id, owner in self._owners.items():
             self._join(worker_id, owner)
         self._asked = [item for name in names for item in self._draw_experiments(name)]
-        self._promise = Promise()
+        self._promise = Promise(
+            max(1.5 * item.trial_s * (BLOCK_TRIALS if item.reboot == "block" else 1) for item in self._asked)
+        )
         self._happenings: list[tuple[float, int, str, object]] = []
         self._order = count()
         self._left: dict[int, dict[str, int]] = {}
@@ -100,12 +104,19 @@ class BusyFleet:
         for _ in range(number):
             trial_s = random.choice(TRIAL_S)
             few = random.random() < 0.25
+            # A block is one turn, and must not be longer than the longest trials are.
+            reboot = random.choice(("never", "block")) if trial_s == TRIAL_S[0] else "never"
             machines = sorted(random.sample(sorted(self._owners), 1 if few else len(self._owners)))
             found.append(
                 Asked(
-                    owner, trial_s, machines, round(WORK_S / number / trial_s), random.choice((1.0, 1.0, 0.2, 5.0)),
-                    random.choice(("never", "never", "block")), random.choice((0.0, 0.0, 700.0)),
-                )  # fmt: skip
+                    owner,
+                    trial_s,
+                    machines,
+                    round(WORK_S / number / trial_s),
+                    random.choice((1.0, 1.0, 0.2, 5.0)),
+                    reboot,
+                    random.choice((0.0, 0.0, 700.0)),
+                )
             )
         return found
 
@@ -132,7 +143,11 @@ class BusyFleet:
             self.violations.append("nothing happens any more, and trials are left")
         self.violations += find_violations()
         return Outcome(
-            self.seed, self._promise.list_errors(LEAST_TURNS), self._promise.turns, self._longest_wait, self.violations
+            self.seed,
+            self._promise.list_errors(LEAST_TURNS),
+            self._promise.turns,
+            self._longest_wait,
+            self.violations,
         )
 
     def _after(self, at_s: float, kind: str, what: object) -> None:
@@ -165,7 +180,7 @@ class BusyFleet:
                     "trial_id": name, "order": len(rows) + 1, "point": 1, "replicate": number + 1,
                     "package": "p", "levels": {}, "block": "", "seed": number,
                 }  # fmt: skip
-                reboot = asked.reboot == "block" and number % 5 == 0
+                reboot = asked.reboot == "block" and number % BLOCK_TRIALS == 0
                 rows.append(
                     (stored.id, name, "design", machine, len(rows) + 1, "", "0" * 64, reboot, "planned", 0,
                      None, json.dumps(plan).encode())

@@ -14,17 +14,16 @@ from dataclasses import dataclass, field
 class Promise:
     """Machine time that users were promised and received while at least two waited for the same machine.
 
-    `longest_s` is the longest turn that anyone had, `turns` is how many were judged.
+    `longest_s` is the longest turn that anyone may have, `turns` is how many were judged.
     """
 
+    longest_s: float
     promised_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     received_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    longest_s: float = 0.0
     turns: int = 0
 
     def add(self, served: str, waiting: Mapping[str, float], held_s: float) -> None:
         """Note a turn: who had it, the shares of all who waited, its time in seconds."""
-        self.longest_s = max(self.longest_s, held_s)
         if len(waiting) < 2:
             return
         self.turns += 1
@@ -34,7 +33,7 @@ class Promise:
             self.promised_s[user] += held_s * share / total
 
     def list_errors(self, least_turns: float) -> dict[str, float]:
-        """Return received over promised less 1, of each user who was promised so many of the longest turns."""
+        """Return received over promised less 1, of who was promised so many of the longest turns."""
         return {
             user: self.received_s[user] / promised - 1.0
             for user, promised in self.promised_s.items()

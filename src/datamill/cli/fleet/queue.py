@@ -58,7 +58,9 @@ def _say(found: FleetQueue) -> str:
         return "Nothing waits: every experiment has ended."
     waits = count_nouns(len(found.experiments), "experiment")
     verb = "has" if len(found.experiments) == 1 else "have"
-    return f"{waits} {verb} not ended; {count_nouns(len(found.users), 'user')} wait for machines or have some."
+    return (
+        f"{waits} {verb} not ended; {count_nouns(len(found.users), 'user')} wait for machines or have some."
+    )
 
 
 def _tabulate_users(users: tuple[QueuedUser, ...]) -> Table:
@@ -119,9 +121,7 @@ def _connect(context: click.Context, url: str | None, key: str | None) -> Coordi
 def share(context: click.Context, user: str, number: float, url: str | None, key: str | None) -> None:
     """Give USER a share, where 1 is the usual one: administrators only."""
     with _connect(context, url, key) as coordinator:
-        given = coordinator.post(
-            f"/users/{quote(user, safe='')}/share", UserShareLine, ShareRequest(number)
-        )
+        given = coordinator.post(f"/users/{quote(user, safe='')}/share", UserShareLine, ShareRequest(number))
     lent = count_nouns(given.lent_machines, "machine")
     click.echo(
         f"{given.user}: share {format_figures(given.own_share)}, "

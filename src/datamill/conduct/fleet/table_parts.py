@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -81,14 +80,14 @@ def keep_part(folder: Path, manifest: Manifest, part: TablePart, pieces: Iterabl
             for piece in pieces:
                 handle.write(piece)
         _check_whole(draft, part)
-        os.replace(draft, place / PART_FILE)
+        draft.replace(place / PART_FILE)
     finally:
         draft.unlink(missing_ok=True)
     versions = {**manifest.versions, part.experiment: part.version}
     manifest = msgspec.structs.replace(manifest, versions=versions)
     file = folder / f".{MANIFEST_FILE}"
     file.write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
-    os.replace(file, folder / MANIFEST_FILE)
+    file.replace(folder / MANIFEST_FILE)
     return manifest
 
 

@@ -11,9 +11,10 @@ class QueuedUser(msgspec.Struct, frozen=True):
     """A user of whom something waits for a machine, or is under way there.
 
     `own_share` is what an administrator gave, `share` that and one more for each doubling of the
-    `lent_machines` that serve. `promised` is the part of the `machines` at which the user waits that the shares
-    of all who wait there give, from 0 to 1. `promised_s` and `received_s` are machine time since the user last
-    began to wait at each of these machines, without the turns under way; `held_s` is all that the user ever had.
+    `lent_machines` that serve. `promised` is the part of the `machines` at which the user waits that the
+    shares of all who wait there give, from 0 to 1. `promised_s` and `received_s` are machine time since the
+    user last began to wait at each of these machines, without the turns under way; `held_s` is all that the
+    user ever had.
     """
 
     user: str

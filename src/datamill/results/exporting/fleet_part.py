@@ -1,7 +1,7 @@
 """The tidy table of one experiment as a part of a data set of many: the same columns for all of them.
 
-What differs between experiments stands in two maps: `levels` has the level of each factor, `context` what is known of
-the circumstances. docs/reference/tables.md describes the columns.
+What differs between experiments stands in two maps: `levels` has the level of each factor, `context` what is
+known of the circumstances. docs/reference/tables.md describes the columns.
 """
 
 from __future__ import annotations
@@ -70,9 +70,6 @@ def _make_map(group: pl.DataFrame, names: Sequence[str], prefix: str) -> pa.Arra
     texts = [group[name].cast(pl.String).to_list() for name in names]
     rows = zip(*texts, strict=True) if names else iter([()] * group.height)
     return pa.array(
-        [
-            [(key, text) for key, text in zip(keys, row, strict=True) if text is not None]
-            for row in rows
-        ],
+        [[(key, text) for key, text in zip(keys, row, strict=True) if text is not None] for row in rows],
         pa.map_(pa.string(), pa.string()),
     )

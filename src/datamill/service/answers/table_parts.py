@@ -81,9 +81,7 @@ def stream_part(experiment: FleetExperiment, user: User) -> Iterator[bytes]:
         bundle.mkdir()
         with taking_turn(user):
             write_bundle(experiment, user, bundle)
-            call_bounded(
-                ANSWERING, write_part_of_bundle, str(bundle), experiment.owner.username, str(target)
-            )
+            call_bounded(ANSWERING, write_part_of_bundle, str(bundle), experiment.owner.username, str(target))
     except BaseException:
         folder.cleanup()
         raise

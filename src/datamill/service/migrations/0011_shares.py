@@ -111,7 +111,12 @@ class Migration(migrations.Migration):
                 *(
                     (name, models.FloatField())
                     for name in (
-                        "held_s", "virtual_s", "clock_s", "share", "since_virtual_s", "since_held_s",
+                        "held_s",
+                        "virtual_s",
+                        "clock_s",
+                        "share",
+                        "since_virtual_s",
+                        "since_held_s",
                     )
                 ),
             ],
@@ -148,7 +153,8 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(fields=("worker", "experiment"), name="one_time_an_experiment"),
                     models.CheckConstraint(
-                        condition=models.Q(held_s__gte=0.0, priority__gt=0.0, attempts__gte=1), name="time_sound"
+                        condition=models.Q(held_s__gte=0.0, priority__gt=0.0, attempts__gte=1),
+                        name="time_sound",
                     ),
                 ],
             },

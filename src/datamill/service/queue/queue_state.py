@@ -141,9 +141,7 @@ def _list_users(state: _State, waiting: Mapping[str, set[int]]) -> list[User]:
 def _describe_user(state: _State, user: User, waiting: Mapping[str, set[int]]) -> QueuedUser:
     share = state.weigh(user.pk)
     machines = [worker_id for worker_id, users in waiting.items() if user.pk in users]
-    promised = [
-        share / sum(state.weigh(other) for other in waiting[worker_id]) for worker_id in machines
-    ]
+    promised = [share / sum(state.weigh(other) for other in waiting[worker_id]) for worker_id in machines]
     promised_s = received_s = 0.0
     for worker_id in machines:
         used = state.users.get((worker_id, user.pk))
@@ -259,5 +257,3 @@ def _estimate_trial_times(state: _State) -> dict[int, float]:
             if known is not None:
                 usual[number] = known
     return usual
-
-

@@ -1,4 +1,4 @@
-"""Machines divide their time by shares: dispatch, accounts, guards, old databases, and who may change what."""
+"""Machines divide their time by shares: dispatch, accounts, guards, old databases, who may change what."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, transaction
 from integration.service.api_users import ApiUser
-from integration.service.fleets import START_S, fail_record, join, list_leases, make_user, say, submit, tell_record
+from integration.service.fleets import (
+    START_S,
+    fail_record,
+    join,
+    list_leases,
+    make_user,
+    say,
+    submit,
+    tell_record,
+)
 
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.sharing.shares import set_priority, set_share
@@ -26,7 +35,9 @@ from datamill.service.models import (
 from datamill.service.queue.queue_state import describe_queue
 
 
-def serve(worker_id: str, turns: int, lengths: dict[int, float], now_s: float = START_S) -> tuple[list[int], float]:
+def serve(
+    worker_id: str, turns: int, lengths: dict[int, float], now_s: float = START_S
+) -> tuple[list[int], float]:
     """Let a worker make trials, each as long as those of its experiment are; return whose they were."""
     served = []
     for _ in range(turns):

@@ -52,13 +52,9 @@ def lease_trials(now_s: float, worker_ids: Collection[str] | None = None) -> int
             worker_id, leased, experiment_id = place.worker_id, _read_leased(place, row), row[5]
             question = questions[experiment_id]
             deadline_s = now_s + estimate_lease_s(question, leased)
-            attempts.append(
-                (
-                    place.trial_row, leased.number, leased.key, worker_id, "leased", "", now_s, deadline_s, "",
-                    False, place.start_s, place.inner_start_s, place.share, place.priority,
-                    place.turn_unix_s,
-                )  # fmt: skip
-            )
+            attempt = (place.trial_row, leased.number, leased.key, worker_id, "leased", "", now_s, deadline_s)
+            kept = (place.start_s, place.inner_start_s, place.share, place.priority, place.turn_unix_s)
+            attempts.append((*attempt, "", False, *kept))
             events.append(
                 NewEvent(EventKind.LEASED, question.user, worker_id, experiment_id, leased.key, row[6])
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
 from django.db import connection
 
 from datamill.service.coordinator.sharing.fair_queue import USUAL_PRIORITY, USUAL_SHARE

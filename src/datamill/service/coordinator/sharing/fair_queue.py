@@ -1,7 +1,7 @@
 """Whose turn it is on a machine: start-time fair queueing by user, and within a user by experiment. Pure.
 
-Each machine divides its own time, since trials are planned for machines and one does not stand in for another.
-What is divided is the time that a machine is held, not a number of trials.
+Each machine divides its own time, since trials are planned for machines and one does not stand in for
+another. What is divided is the time that a machine is held, not a number of trials.
 
 A user who waits has a *start tag*: machine time received there over the user's share, but no less than the
 machine's *clock*, the start tag of what it served last. The smallest start tag goes first. So nobody saves up

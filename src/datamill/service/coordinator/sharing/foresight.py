@@ -26,7 +26,7 @@ class Awaited:
 def foresee_starts(awaited: Iterable[Awaited], clock_s: float, free_s: float) -> dict[int, float]:
     """Return the time from now at which each experiment gets its first turn on a machine, in seconds.
 
-    `clock_s` is the machine's clock, and `free_s` the time until it has ended what it does. An experiment that
+    `clock_s` is the machine's clock, `free_s` the time until it has ended what it does. An experiment that
     would wait for more than `MOST_TURNS` turns is left out, and so is one behind a trial of unknown time.
     """
     flows = {item.flow.experiment_id: item.flow for item in awaited}
@@ -53,9 +53,7 @@ def foresee_starts(awaited: Iterable[Awaited], clock_s: float, free_s: float) ->
     return starts
 
 
-def _pay(
-    flows: dict[int, Flow], number: int, start_s: float, inner_start_s: float, held_s: float
-) -> None:
+def _pay(flows: dict[int, Flow], number: int, start_s: float, inner_start_s: float, held_s: float) -> None:
     """Charge a turn to an experiment and its user, whose other experiments have the user's tags as well."""
     served = flows[number]
     user_virtual_s = charge(served.user_virtual_s, start_s, held_s, served.share)

@@ -19,8 +19,8 @@ from datamill.service.coordinator.state.rows import select_rows
 
 #: Time after which another may have its turn between the trials of a block, in seconds.
 LONGEST_BLOCK_S = 4 * 3600.0
-# For each idle worker one look at the index `trial_next_of_worker` for every experiment that waits there, however
-# many trials that has, and one more; then the accounts of these pairs, and the worker's latest attempt.
+# For each idle worker one look at the index `trial_next_of_worker` for every experiment that waits there,
+# however many trials that has, and one more; then the accounts of these pairs, and the worker's latest attempt.
 _WAITING = """
 WITH RECURSIVE waiting(worker_id, experiment_id) AS (
     SELECT w.worker_id, {first}
@@ -87,9 +87,7 @@ class _Candidate:
     latest: tuple[Any, ...]
 
 
-def list_turns(
-    now_s: float, worker_ids: Collection[str] | None, passed_over: Collection[int]
-) -> list[Place]:
+def list_turns(now_s: float, worker_ids: Collection[str] | None, passed_over: Collection[int]) -> list[Place]:
     """Return whose turn it is on each idle worker, or each of those named, for which somebody waits.
 
     Experiments that are `passed_over` get none.
@@ -101,9 +99,7 @@ def list_turns(
     lent = count_lent()
     places = []
     for worker_id, group in groupby(rows, key=lambda row: row[0]):
-        found = [
-            _read_candidate(row, lent, now_s) for row in group if row[1] not in passed_over
-        ]
+        found = [_read_candidate(row, lent, now_s) for row in group if row[1] not in passed_over]
         if place := _choose(str(worker_id), found, now_s):
             places.append(place)
     return places
