@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,8 @@ from datamill.service.models import FleetExperiment, TrialCount
 from datamill.service.states import TrialPurpose, TrialState
 
 _PIECE_BYTES = 1 << 18
+#: As an answer, which writes no file.
+_TABLING = replace(ANSWERING, file_bytes=4 << 30)
 
 
 def list_parts(user: User, after: int, most: int) -> list[TablePart]:
@@ -81,7 +84,7 @@ def stream_part(experiment: FleetExperiment, user: User) -> Iterator[bytes]:
         bundle.mkdir()
         with taking_turn(user):
             write_bundle(experiment, user, bundle)
-            call_bounded(ANSWERING, write_part_of_bundle, str(bundle), experiment.owner.username, str(target))
+            call_bounded(_TABLING, write_part_of_bundle, str(bundle), experiment.owner.username, str(target))
     except BaseException:
         folder.cleanup()
         raise
