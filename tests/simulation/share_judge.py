@@ -1,8 +1,8 @@
 """Whether machines divide their time as users were promised, and nobody who waits is forgotten.
 
 What is held against the coordinator is not its queue but what a fair one guarantees (Goyal, Vin and Cheng
-1997, theorem 1): while two users wait for a machine, what they get over their shares differs by no more than one
-turn of each. The same holds for two experiments of a user, by their priorities.
+1997, theorem 1): while two users wait for a machine, what they get over their shares differs by no more than
+one turn of each. The same holds for two experiments of a user, by their priorities.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ def test_each_user_gets_the_parts_that_one_may_read_and_only_what_is_new(tmp_pat
     finish(START_S + 100.0)
     assert bring(ada, tmp_path / "ada") == [f"/experiments/{first}/table", f"/experiments/{public}/table"]
     assert bring(kurt, tmp_path / "kurt") == [f"/experiments/{public}/table"]
+    client = Client(ada)
+    client.url = "http://another"
     with pytest.raises(InputError, match="of the coordinator"):
-        client = Client(ada)
-        client.url = "http://another"
         fetch_tables(cast(CoordinatorClient, client), tmp_path / "ada", as_json=False)
 
     table = datamill.read_tables(tmp_path / "ada", levels=["machine", "package"], context=["arch"]).collect()

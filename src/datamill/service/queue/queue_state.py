@@ -201,17 +201,15 @@ def _say_what_for(stored: FleetExperiment, is_ready: bool, is_leased: bool, *, m
 def _foresee(state: _State, now_s: float) -> dict[int, float]:
     """Return when experiments with trials that may go begin, of which there is a telling."""
     usual = _estimate_trial_times(state)
+    at_worker: dict[str, list[Awaited]] = defaultdict(list)
+    for (number, worker_id), trials in state.ready.items():
+        trial_s = _find_mean(state, worker_id, number) or usual.get(number)
+        at_worker[worker_id].append(Awaited(_find_flow(state, worker_id, number), trials, trial_s))
     machines = []
     for worker_id, (known, clock_s) in state.clocks.items():
         free_s = _find_free(state, worker_id, usual, now_s)
-        if known not in _SERVING or free_s is None:
-            continue
-        awaited = []
-        for (number, other), trials in state.ready.items():
-            if other == worker_id:
-                trial_s = _find_mean(state, worker_id, number) or usual.get(number)
-                awaited.append(Awaited(_find_flow(state, worker_id, number), trials, trial_s))
-        machines.append(foresee_starts(awaited, clock_s, free_s))
+        if known in _SERVING and free_s is not None:
+            machines.append(foresee_starts(at_worker[worker_id], clock_s, free_s))
     return find_earliest(machines)
 
 

@@ -52,8 +52,8 @@ def mean_time(times: Mapping[str, float]) -> float | None:
 def list_busy_times() -> dict[str, float]:
     """Return for how long workers have trials of other experiments to make, in seconds, by worker.
 
-    By the counts of trials: how long one held the worker in that experiment, else its pace there, which others
-    slow down that take turns with it, else how long its packages took lately.
+    By the counts of trials: how long one held the worker in that experiment, else its pace there, else how
+    long its packages took lately. Who takes turns with an experiment slows its pace, not the time held.
     """
     rows = (
         TrialCount.objects.filter(experiment__state__in=OPEN_EXPERIMENTS, trials__gt=0)

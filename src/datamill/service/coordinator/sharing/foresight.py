@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datamill.service.coordinator.sharing.fair_queue import Flow, charge, choose_turn
 
 #: Turns of one machine that are played forward: beyond them nothing is said.
-MOST_TURNS = 2_000
+MOST_TURNS = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from datamill.service.coordinator.state.rows import select_rows
 #: Time after which another may have its turn between the trials of a block, in seconds.
 LONGEST_BLOCK_S = 4 * 3600.0
 # For each idle worker one look at the index `trial_next_of_worker` for every experiment that waits there,
-# however many trials that has, and one more; then the accounts of these pairs, and the worker's latest attempt.
+# however many trials that has, and one more; then the accounts of these pairs, and its latest attempt.
 _WAITING = """
 WITH RECURSIVE waiting(worker_id, experiment_id) AS (
     SELECT w.worker_id, {first}
