@@ -32,7 +32,7 @@ def read_tables(
         InputError: when the folder holds no tables.
     """
     root = Path(folder)
-    parts = sorted(root.glob("experiment=*/*.parquet"), key=lambda path: path.parent.name)
+    parts = sorted(root.glob("experiment=*/*.parquet"), key=lambda part: (len(part.parent.name), str(part)))
     if experiments is not None:
         wanted = {f"experiment={number}" for number in experiments}
         parts = [part for part in parts if part.parent.name in wanted]
@@ -50,6 +50,6 @@ def read_tables(
 
 
 def _take(column: str, key: str) -> pl.Expr:
-    """What a map has for a key; null where it has nothing."""
+    """What a list of keys and values has for a key; null where it has nothing."""
     found = pl.element().filter(pl.element().struct.field("key") == key).struct.field("value").first()
     return pl.col(column).list.eval(found).list.first()

@@ -55,9 +55,9 @@ def list_parts(coordinator: CoordinatorClient) -> Iterator[TablePart]:
     after: int | None = 0
     while after is not None:
         page = coordinator.get("/tables", TableParts, after=after)
-        if page.schema != TABLES_SCHEMA:
+        if page.columns_version != TABLES_SCHEMA:
             raise InputError(
-                f"the coordinator's tables have the columns of version {page.schema}, not {TABLES_SCHEMA}",
+                f"the coordinator's tables have the columns of version {page.columns_version}, not {TABLES_SCHEMA}",
                 remedy="Have the older one of both updated.",
             )
         yield from page.parts

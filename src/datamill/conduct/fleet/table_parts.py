@@ -19,7 +19,7 @@ PART_FILE = "part.parquet"
 class Manifest(msgspec.Struct, frozen=True):
     """Which parts a folder has, from which coordinator, in which version of the columns."""
 
-    schema: int
+    columns_version: int
     coordinator: str
     versions: dict[int, str] = {}
 
@@ -62,7 +62,7 @@ def read_manifest(folder: Path, coordinator: str) -> Manifest:
             where=str(folder),
             remedy="Experiments of two coordinators have the same numbers: name another folder.",
         )
-    return found if found.schema == TABLES_SCHEMA else Manifest(TABLES_SCHEMA, coordinator)
+    return found if found.columns_version == TABLES_SCHEMA else Manifest(TABLES_SCHEMA, coordinator)
 
 
 def keep_part(folder: Path, manifest: Manifest, part: TablePart, pieces: Iterable[bytes]) -> Manifest:

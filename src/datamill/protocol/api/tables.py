@@ -22,9 +22,9 @@ class TablePart(msgspec.Struct, frozen=True):
 class TableParts(msgspec.Struct, frozen=True):
     """Some parts by the numbers of their experiments; ask for the rest with `after=next`.
 
-    `schema` is the version of the columns.
+    `columns_version` tells whether columns are those that one knows.
     """
 
-    schema: int
+    columns_version: int
     parts: tuple[TablePart, ...]
     next: int | None

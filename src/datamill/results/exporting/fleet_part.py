@@ -1,6 +1,6 @@
 """The tidy table of one experiment as a part of a data set of many: the same columns for all of them.
 
-What differs between experiments stands in two maps: `levels` has the level of each factor, `context` what is
+What differs between experiments stands in two lists of keys and values: `levels` has the level of each factor, `context` what is
 known of the circumstances. docs/reference/tables.md describes the columns.
 """
 
@@ -16,17 +16,19 @@ import pyarrow.parquet as pq
 from datamill.results.tables.columns import TABLE_COLUMNS
 from datamill.results.tables.table import CONTEXT_PREFIX
 
-#: Rows of a group in the file: so many are turned into maps at a time.
+#: Rows of a group in the file: so many are turned into lists at a time.
 _GROUP_ROWS = 65_536
 _TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 #: Columns of tidy tables that have another name here: `experiment` is the number by which parts are divided.
 _RENAMED = {"experiment": "experiment_name"}
+#: A list and no map: readers differ in what they make of maps.
+_PAIRS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.string())]))
 PART_SCHEMA = pa.schema(
     [
         pa.field("owner", pa.string(), nullable=False),
         *(pa.field(_RENAMED.get(name, name), _TYPES[kind]) for name, kind in TABLE_COLUMNS.items()),
-        pa.field("levels", pa.map_(pa.string(), pa.string()), nullable=False),
-        pa.field("context", pa.map_(pa.string(), pa.string()), nullable=False),
+        pa.field("levels", _PAIRS, nullable=False),
+        pa.field("context", _PAIRS, nullable=False),
     ]
 )
 
@@ -49,8 +51,8 @@ def _list_groups(table: pl.DataFrame, owner: str) -> Iterator[pa.Table]:
             for name, kind in TABLE_COLUMNS.items()
         }
         columns["owner"] = pa.array([owner] * group.height, pa.string())
-        columns["levels"] = _make_map(group, factors, "")
-        columns["context"] = _make_map(group, context, CONTEXT_PREFIX)
+        columns["levels"] = _make_pairs(group, factors, "")
+        columns["context"] = _make_pairs(group, context, CONTEXT_PREFIX)
         yield pa.table(
             [columns[name].cast(PART_SCHEMA.field(name).type) for name in PART_SCHEMA.names],
             schema=PART_SCHEMA,
@@ -64,12 +66,15 @@ def _cast(kind: type) -> pl.DataType:
     return types[kind]
 
 
-def _make_map(group: pl.DataFrame, names: Sequence[str], prefix: str) -> pa.Array:
-    """Return a map for each row: from a column's name to what the row has there, without what is absent."""
+def _make_pairs(group: pl.DataFrame, names: Sequence[str], prefix: str) -> pa.Array:
+    """Return for each row the columns' names with what the row has there, without what is absent."""
     keys = [name.removeprefix(prefix) for name in names]
     texts = [group[name].cast(pl.String).to_list() for name in names]
     rows = zip(*texts, strict=True) if names else iter([()] * group.height)
     return pa.array(
-        [[(key, text) for key, text in zip(keys, row, strict=True) if text is not None] for row in rows],
-        pa.map_(pa.string(), pa.string()),
+        [
+            [{"key": key, "value": text} for key, text in zip(keys, row, strict=True) if text is not None]
+            for row in rows
+        ],
+        _PAIRS,
     )
