@@ -10,6 +10,8 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nightly import choose_count
+from simulation.shares.fluid import Promise
 
 from datamill.service.coordinator.sharing.fair_queue import Flow, charge, choose_turn, weigh_user
 from datamill.service.coordinator.sharing.foresight import Awaited, find_earliest, foresee_starts
@@ -104,6 +106,33 @@ def test_a_five_day_experiment_does_not_keep_a_newcomer_waiting() -> None:
     assert served[0] == 1
     # Nor does the newcomer get what the other had before: both have half from now on, but for a turn.
     assert served.count(1) in (5, 6)
+
+
+@pytest.mark.parametrize("seed", range(choose_count(20, 1000)))
+def test_each_user_receives_what_was_promised_within_a_twentieth(seed: int) -> None:
+    """Machine time of each user beside that of an ideal division, at every moment, among those who wait.
+
+    The coordinator's own code does the same in `simulation.shares`, more slowly.
+    """
+    errors = _live(Random(seed)).list_errors(least_turns=30.0)
+    assert errors
+    assert {user: error for user, error in errors.items() if abs(error) > 0.05} == {}
+
+
+def _live(random: Random) -> Promise:
+    """Let users come and go at a machine with experiments of all lengths, until enough was promised."""
+    shares = {user: random.choice((0.5, 1.0, 2.0, 3.0)) for user in range(random.choice((2, 3, 4)))}
+    asked = {number: (number % len(shares), random.choice((0.2, 1.0, 5.0))) for number in range(7)}
+    machine, lengths = Machine(shares, asked), {number: random.choice((20.0, 60.0)) for number in asked}
+    promise, pauses = Promise(90.0), {number: random.randrange(0, 400) for number in asked if number > 3}
+    for turn in range(1500):
+        # The first four always wait, so that at least two users do; others pause for a while.
+        waiting = {n for n in asked if n not in pauses or not pauses[n] <= turn < pauses[n] + 300}
+        copied = Machine(shares, asked, machine.clock_s, _copy(machine.users), _copy(machine.experiments))
+        held_s = lengths[copied.serve(waiting, 1.0)] * random.uniform(0.5, 1.5)
+        user = asked[machine.serve(waiting, held_s)][0]
+        promise.add(str(user), {str(asked[n][0]): shares[asked[n][0]] for n in waiting}, held_s)
+    return promise
 
 
 def test_a_priority_moves_nothing_between_users() -> None:
