@@ -193,6 +193,7 @@ man: setup
 
 simulate: setup
 	PYTHONPATH=tests $(BIN)/python -m simulation --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)
+	PYTHONPATH=tests $(BIN)/python -m simulation.shares --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)
 
 clean:
 	rm -rf $(VENV) $(TARGET) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -29,6 +29,7 @@ __all__ = [
     "predict_platforms",
     "quantiles",
     "rank_machines",
+    "read_tables",
     "summary",
     "tests",
     "variability",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from datamill.verbs.platforms.rank import rank_machines
     from datamill.verbs.prediction.predict import predict
     from datamill.verbs.quantiles import quantiles
+    from datamill.verbs.read_tables import read_tables
     from datamill.verbs.summary import summary
     from datamill.verbs.tests import tests
     from datamill.verbs.variability import variability

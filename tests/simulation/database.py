@@ -101,10 +101,11 @@ def shorten_ways() -> None:
     from django.db.backends.utils import CursorWrapper
 
     from datamill.service.coordinator.leasing import paces
+    from datamill.service.coordinator.sharing import accounts_of_time
     from datamill.service.coordinator.state import rows
 
     real = connections["default"]
-    rows.connection = paces.connection = real  # type: ignore[assignment]
+    rows.connection = paces.connection = accounts_of_time.connection = real  # type: ignore[assignment]
     transaction.get_connection = lambda _using=None: real
     real.cursor = lambda: CursorWrapper(real.create_cursor(), real)
 

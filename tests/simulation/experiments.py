@@ -57,12 +57,13 @@ def draw_experiment(
     most_trials: int,
     *,
     grows: bool = False,
+    priority: float = 1.0,
 ) -> Submitted:
     """Draw an experiment over these packages and machines; one that `grows` has batches and looks."""
     points = len(brought.packages) * len(chosen) * len(OPTIMIZATIONS)
     replicates = max(1, random.randrange(1, 4) * most_trials // (3 * points))
     replicates = max(4, replicates) if grows else replicates
-    text = _write_file(random, brought, len(spares), replicates, grows=grows)
+    text = _write_file(random, brought, len(spares), replicates, priority, grows=grows)
     experiment = parse_experiment(text, name="experiment.toml")
     design = _plan_design(random, brought, chosen, replicates)
     if grows:
@@ -100,7 +101,9 @@ def _pack(item: SimulatedPackage, folder: str) -> BundlePackage:
     )
 
 
-def _write_file(random: Random, brought: Brought, redundancy: int, replicates: int, *, grows: bool) -> str:
+def _write_file(
+    random: Random, brought: Brought, redundancy: int, replicates: int, priority: float, *, grows: bool
+) -> str:
     build = random.choice(("fresh", "shared"))
     build_on = random.choice(("worker", "strongest")) if build == "shared" else "worker"
     repeated = f'replicates = {replicates}\nbuild = "{build}"\n'
@@ -134,7 +137,8 @@ def _write_file(random: Random, brought: Brought, redundancy: int, replicates: i
         f'collect_timeout = "1 min"\nprocesses = {random.randrange(10, 1000)}\n',
         f'[fleet]\nreboot = "{random.choice(("trial", "block", "never"))}"\nblock_trials = 3\n'
         f'debug = "{random.choice(("first", "never", "never", "only"))}"\nredundancy = {redundancy}\n'
-        f'build_on = "{build_on}"\nmost_attempts = {random.choice((1, 3, 4, 6))}\n',
+        f'build_on = "{build_on}"\nmost_attempts = {random.choice((1, 3, 4, 6))}\n'
+        f"priority = {priority}\n",
     ]
     return "\n".join(sections)
 

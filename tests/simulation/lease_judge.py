@@ -52,16 +52,31 @@ class LeaseJudge:
             if told[name] != value:
                 self._object(f"the lease of {lease.attempt} has {name} {told[name]!r}, planned {value!r}")
         if saw_moves or plan.experiment.fleet.reboot != "block":
-            self._judge_reboot(lease, plan, expected, int(experiment))
+            self._judge_reboot(worker_id, lease, plan, expected, int(experiment))
         self._judge_build(lease, expected, int(experiment))
         self._judge_time(worker_id, lease)
 
-    def _judge_reboot(self, lease: Lease, plan: Plan, expected: ExpectedTrial, experiment: int) -> None:
-        has_moved = (experiment, expected.trial.trial_id) in self.moved
-        # Who takes over a trial of a block has not rebooted for it.
-        wanted = expected.reboot or (has_moved and plan.experiment.fleet.reboot == "block")
+    def _judge_reboot(
+        self, worker_id: str, lease: Lease, plan: Plan, expected: ExpectedTrial, experiment: int
+    ) -> None:
+        name = (experiment, expected.trial.trial_id)
+        is_in_block = plan.experiment.fleet.reboot == "block" and expected.purpose == "design"
+        # Who takes over a trial of a block has not rebooted for it, and others may have between two.
+        if is_in_block and self._follows_another(worker_id, lease.attempt, experiment):
+            self.moved.add(name)
+        wanted = expected.reboot or (name in self.moved and plan.experiment.fleet.reboot == "block")
         if lease.reboot != wanted:
             self._object(f"the lease of {lease.attempt} says reboot {lease.reboot}, planned {wanted}")
+
+    def _follows_another(self, worker_id: str, attempt: str, experiment: int) -> bool:
+        """Tell whether a worker's attempt before this one was another experiment's."""
+        rows = self._read(
+            "SELECT t.experiment_id FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id"
+            " WHERE a.worker_id = ? AND a.id < (SELECT l.id FROM datamill_attempt l WHERE l.key = ?)"
+            " ORDER BY a.id DESC LIMIT 1",
+            (worker_id, attempt),
+        )
+        return bool(rows) and rows[0][0] != experiment
 
     def _judge_build(self, lease: Lease, expected: ExpectedTrial, experiment: int) -> None:
         if not expected.needs:

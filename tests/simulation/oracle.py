@@ -19,6 +19,7 @@ from simulation.lease_judge import LeaseJudge
 from simulation.look_judge import LookJudge
 from simulation.place_judge import PlaceJudge
 from simulation.plans import Plan
+from simulation.share_judge import ShareJudge
 from simulation.stop_judge import StopJudge
 from simulation.tables import ENDED_EXPERIMENTS, ENDED_TRIALS, OPEN, Read, Tables, TrialRow, read_tables
 
@@ -75,6 +76,7 @@ class Oracle:
         self.leases = LeaseJudge(read, self.object)
         self.causes = CauseJudge(read, self.object)
         self._places = PlaceJudge(self.leases.plans, self.object)
+        self._shares = ShareJudge(self.leases.plans, self.object)
         self._looks = LookJudge(read, self.leases.plans, self.object)
         self._stops = StopJudge(read, self.leases.plans, self.object, self._looks)
 
@@ -234,6 +236,7 @@ class Oracle:
         self._check_kept(before, after)
         self._looks.judge(before, after)
         self._stops.judge(before, after)
+        self._shares.judge(before, after, self._now_s(), each_step=each_step)
         if each_step:
             moved = self._places.judge(before, after, self._now_s(), stepped=self._stepped)
             self.leases.moved.update(

@@ -22,7 +22,7 @@ from datamill.service.coordinator.joining.enrolment import (
 from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.presence.health import lift_quarantine
 from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
-from datamill.service.models import FleetExperiment, FleetWorker, StoredFile
+from datamill.service.models import FleetExperiment, FleetWorker, StoredFile, UserShare
 from datamill.service.states import ExperimentState, WorkerState
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database
@@ -38,6 +38,9 @@ from simulation.timeline import Timeline
 USERS = ("ada", "grace", "kurt")
 #: Times that somebody lets an experiment go on that is held, before giving it up.
 MOST_RELEASES = 2
+#: Shares that users have; of some nobody said anything.
+SHARES = (None, None, 0.5, 2.0, 3.0)
+PRIORITIES = (1.0, 1.0, 1.0, 0.1, 4.0)
 #: Share of experiments that grow until they know enough.
 GROWING = 0.25
 
@@ -64,11 +67,15 @@ class People:
         self._random: Random = scenario.random("people")
         #: What decides which experiments grow, so that others are what they are without them.
         self._growing = scenario.random("growing")
+        self._sharing = scenario.random("sharing")
         self._note = note
         self._poison_left = scenario.poison
         self._tokens: dict[str, str] = {}
         self._released: dict[int, int] = {}
         self.users = [User.objects.create(username=name, is_staff=name == USERS[0]) for name in USERS]
+        for user in self.users:
+            if (share := self._sharing.choice(SHARES)) is not None:
+                UserShare.objects.create(user=user, share=share)
         self.owed = scenario.experiments
 
     # Machines.
@@ -181,6 +188,7 @@ class People:
             spares,
             self._scenario.most_trials,
             grows=self._growing.random() < GROWING,
+            priority=self._sharing.choice(PRIORITIES),
         )
         for _, item in brought.files:
             self._packages.setdefault(item.sha256, item)

@@ -159,14 +159,14 @@ class PlaceJudge:
         )
 
     def _judge_order(self, before: Tables, after: Tables, waiting: dict[str, list[TrialRow]]) -> None:
-        """Who came first is served first: of an older experiment, and within one by the plan."""
+        """Within an experiment the plan's order holds on each worker; between them shares: `share_judge`."""
         for key, attempt in after.attempts.items():
             if key in before.attempts or attempt.state not in OPEN:
                 continue
             leased = after.trials[attempt.trial]
-            place = (leased.experiment, self._rank(leased))
+            rank = self._rank(leased)
             for row in waiting.get(attempt.worker_id, ()):
-                if (row.experiment, self._rank(row)) < place:
+                if row.experiment == leased.experiment and self._rank(row) < rank:
                     self._object(
                         f"{key} was leased before {row.experiment}.{row.trial_id}, which is due first"
                     )

@@ -189,18 +189,39 @@ def trials_of_the_absent_stay() -> None:
 
 @plant
 def the_newest_experiment_goes_first() -> None:
-    """Who comes last is served first."""
-    from datamill.service.coordinator.experiments import dispatch
+    """Who comes last is served first, whatever the others had."""
+    from datamill.service.coordinator.sharing import waiting
 
-    dispatch._FIRST = dispatch._FIRST.replace("ORDER BY p.experiment_id,", "ORDER BY p.experiment_id DESC,")
+    choose = waiting.choose_turn
+
+    def choose_newest(flows: Any, clock_s: float) -> Any:
+        return choose(sorted(flows, key=lambda flow: flow.experiment_id)[-1:], clock_s)
+
+    waiting.choose_turn = choose_newest
+
+
+@plant
+def shares_are_forgotten() -> None:
+    """Everybody has the same share, whatever administrators say and owners lend."""
+    from datamill.service.coordinator.sharing import waiting
+
+    waiting.weigh_user = lambda _own, _lent: 1.0
+
+
+@plant
+def blocks_are_interrupted() -> None:
+    """Others have their turns between the trials of a block."""
+    from datamill.service.coordinator.sharing import waiting
+
+    waiting.LONGEST_BLOCK_S = 0.0
 
 
 @plant
 def trials_go_backwards() -> None:
     """A worker's trials are leased in reverse."""
-    from datamill.service.coordinator.experiments import dispatch
+    from datamill.service.coordinator.sharing import waiting
 
-    dispatch._FIRST = dispatch._FIRST.replace("p.position LIMIT", "p.position DESC LIMIT")
+    waiting._WAITING = waiting._WAITING.replace("ORDER BY f.position LIMIT", "ORDER BY f.position DESC LIMIT")
 
 
 @plant
@@ -215,9 +236,9 @@ def quarantine_is_forgotten_at_the_lease() -> None:
 @plant
 def one_worker_is_forgotten() -> None:
     """The first of all workers never gets a trial."""
-    from datamill.service.coordinator.experiments import dispatch
+    from datamill.service.coordinator.sharing import waiting
 
-    dispatch._NEXT = dispatch._NEXT.replace(
+    waiting._IDLE = waiting._IDLE.replace(
         "w.state = 'idle'",
         "w.state = 'idle' AND w.worker_id <> (SELECT MIN(o.worker_id) FROM datamill_worker o)",
     )

@@ -36,6 +36,7 @@ class WorkerRow(NamedTuple):
     receipts: str
     boot_id: str
     clock_offset_s: float
+    owner: int
 
 
 class TrialRow(NamedTuple):
@@ -61,6 +62,10 @@ class AttemptRow(NamedTuple):
     reason: str
     deadline_s: float
     record_bytes: int
+    share: float
+    priority: float
+    turn_s: float
+    held_s: float | None
 
 
 @dataclass(slots=True)
@@ -71,6 +76,8 @@ class Tables:
     trials: dict[int, TrialRow] = field(default_factory=dict)
     attempts: dict[str, AttemptRow] = field(default_factory=dict)
     experiments: dict[int, str] = field(default_factory=dict)
+    owners: dict[int, int] = field(default_factory=dict)
+    shares: dict[int, float] = field(default_factory=dict)
     quarantined: frozenset[str] = frozenset()
 
 
@@ -82,8 +89,8 @@ def read_tables(read: Read, before: Tables) -> Tables:
             row[0]: known[row[0]] if known.get(row[0]) == row[1:] else WorkerRow._make(row[1:])
             for row in read(
                 "SELECT worker_id, state, state_reason, inventory, policy, rests_until_unix_s, heard_unix_s,"
-                " ended_attempts, failed_attempts, sessions, left_unix_s, receipts, boot_id, clock_offset_s"
-                " FROM datamill_worker"
+                " ended_attempts, failed_attempts, sessions, left_unix_s, receipts, boot_id, clock_offset_s,"
+                " owner_id FROM datamill_worker"
             )
         },
         {
@@ -98,10 +105,13 @@ def read_tables(read: Read, before: Tables) -> Tables:
             row[0]: AttemptRow._make(row[1:])
             for row in read(
                 "SELECT key, state, worker_id, trial_id, number, reason, deadline_unix_s,"
-                " COALESCE(LENGTH(record), 0) FROM datamill_attempt ORDER BY id"
+                " COALESCE(LENGTH(record), 0), share, priority, turn_unix_s, held_s"
+                " FROM datamill_attempt ORDER BY id"
             )
         },
         dict(read("SELECT id, state FROM datamill_experiment")),
+        dict(read("SELECT id, owner_id FROM datamill_experiment")),
+        dict(read("SELECT user_id, share FROM datamill_usershare")),
         frozenset(
             row[0] for row in read("SELECT sha256 FROM datamill_quarantine WHERE lifted_unix_s IS NULL")
         ),

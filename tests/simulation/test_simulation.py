@@ -21,12 +21,15 @@ from simulation.planting import list_plants
 #: The first prove a change, the whole check adds the rest, and the night has 10 000: docs/simulation.md.
 FIRST = 12
 SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(100, 10_000)))
+#: Busy fleets whose users' shares are held against what they were promised.
+BUSY_SEEDS = choose_count(3, 1000)
 #: What finds each planted bug, a pattern, within the seeds that every change runs.
 FOUND = {
     "accounts_drift": "the account of",
     "batches_do_not_wait": "no look let it go|waits for a look",
     "any_goodbye_is_heeded": "counts as gone",
     "anyone_may_report": "was ended by another worker|nobody who may said so",
+    "blocks_are_interrupted": "came between two trials of a block",
     "builds_are_mixed_up": "was given the build",
     "builds_are_not_shipped": "was given the build|has files",
     "deadlines_are_forgotten": "no end after|stays with|could make it",
@@ -54,6 +57,7 @@ FOUND = {
     "reports_are_not_repeated": "no end after|is away, though|is silent, though",
     "rests_never_end": " rests for ",
     "seeds_are_anothers": "has seed",
+    "shares_are_forgotten": "has the share",
     "silent_workers_stay_silent": "is silent still",
     "spares_are_not_used": "could make it",
     "spares_are_nothing_special": "and not to its spare",
@@ -62,7 +66,7 @@ FOUND = {
     "stopping_is_forgotten": "no look let it go|waits for a look",
     "stops_are_not_told": "no event says that package",
     "subjects_are_not_compared": "said nothing|nobody who may said so",
-    "the_newest_experiment_goes_first": "which is due first",
+    "the_newest_experiment_goes_first": "over share apart since both wait",
     "trials_go_backwards": "which is due first",
     "trials_move_to_other_hardware": "a machine that is not its equal",
     "trials_never_move": "could make it",
@@ -107,6 +111,19 @@ def test_no_seed_violates_an_invariant(first: int, end: int) -> None:
     assert status == 0, text[-20_000:]
     assert re.search(rf"^{end - first} seeds in", text, re.MULTILINE), text[-2000:]
     assert text.rstrip().endswith("0 violations")
+
+
+def test_each_user_receives_what_was_promised() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "simulation.shares", "--seeds", f"0..{BUSY_SEEDS}", "--jobs", "2"],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert done.stdout.rstrip().endswith("0 violations")
 
 
 @pytest.mark.parametrize("seed", ["3", "11"])

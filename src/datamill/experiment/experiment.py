@@ -126,7 +126,8 @@ class FleetChoice:
 
     `block_trials` are the trials of a machine between two reboots, with `reboot` "block". `redundancy` spare
     workers stand by. With `build_on` "strongest", builds are made once on the strongest worker of an
-    architecture and shipped to the others; "worker" builds where the trial runs.
+    architecture and shipped to the others; "worker" builds where the trial runs. `priority`, from 0.1 to 10,
+    is the experiment's among those of the same user: it divides what is that user's.
     """
 
     reboot: RebootPolicy = "auto"
@@ -136,6 +137,7 @@ class FleetChoice:
     build_on: BuildPlace = "worker"
     public: bool = False
     most_attempts: int = 4
+    priority: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

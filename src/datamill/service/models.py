@@ -12,6 +12,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from datamill.service.machine_time import ExperimentTime as ExperimentTime
+from datamill.service.machine_time import UserShare as UserShare
+from datamill.service.machine_time import UserTime as UserTime
 from datamill.service.states import (
     AttemptState,
     ExperimentState,
@@ -167,6 +170,7 @@ class FleetExperiment(models.Model):
     )  # of design.json; none before all trials are there
     reboot = models.CharField(max_length=8)  # trial, block, never
     most_attempts = models.IntegerField(default=4)
+    priority = models.FloatField(null=True)  # 0.1 to 10 within its owner's share; none: the usual one
     hold = models.BooleanField(default=False)  # whether the design waits for its owner after the debug trials
     #: Whether trials are left that may go, or, once it is cancelled, that are to be cancelled.
     releasing = models.BooleanField(default=False)
@@ -366,6 +370,13 @@ class Attempt(models.Model):
     outcome = models.CharField(max_length=9, default="")  # of its record
     record = models.BinaryField(null=True)  # TrialRecord as JSON, as it arrived
     rebooted = models.BooleanField(default=False)
+    # Its place in its worker's queue, and what that was by; none of attempts before there were shares.
+    start_s = models.FloatField(null=True)
+    inner_start_s = models.FloatField(null=True)
+    share = models.FloatField(null=True)
+    priority = models.FloatField(null=True)
+    turn_unix_s = models.FloatField(null=True)  # when the turn began: with the first trial of a block
+    held_s = models.FloatField(null=True)  # from its lease until it no longer held its worker
 
     class Meta:
         """One running trial per worker; one record that counts per trial; what counts has a record."""

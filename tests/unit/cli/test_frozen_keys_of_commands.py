@@ -44,6 +44,7 @@ from datamill.protocol.api.plans import (
     PlannedWorker,
     SubmissionPlan,
 )
+from datamill.protocol.api.queue import FleetQueue, QueuedExperiment, QueuedUser
 from datamill.protocol.api.workers import WorkerLine
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 from datamill.protocol.offers import FactorOffer, MissingLevel
@@ -76,6 +77,11 @@ PLAN = SubmissionPlan(
 )
 WORKER = WorkerLine(
     "pi", "ID", "alice", "drained", "its disk is full", {"arch": "aarch64"}, 0.0, 1.0, 2.0, {"done": 3}
+)
+QUEUE = FleetQueue(
+    0.0,
+    (QueuedUser("ada", 1.0, 1, 2.0, 1, 1.0, 60.0, 61.0, 300.0),),
+    (QueuedExperiment(7, "sorting", "ada", "running", 1.0, "its turn", 3, 1, 0, 1, 0.0, 61.0),),
 )
 TRIAL = TrialLine("q1", "design", 1, "pi", "a", {"aslr": "on"}, "counted", 1, "completed", "")
 STATUS = ExperimentStatus(
@@ -124,6 +130,8 @@ class Coordinator:
     def get(self, path: str, _kind: object, **_: object) -> Any:
         if path == "/workers":
             return [WORKER]
+        if path == "/queue":
+            return QUEUE
         if path == "/scores":
             return ScoreList((MachineScore("pi", "int-sort", 1, 0.5, 7),), ("experiment 3 is left out",))
         return TrialList((TRIAL,), None) if path.endswith("/trials") else STATUS
@@ -167,7 +175,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     monkeypatch.chdir(tmp_path)
     noise = NoiseFacts(10**9, (ProcessorNoise(0, True, (9, 9), 10**9, 3, 0, 0, (5,)),), DisturbanceFacts())
     program = _write_worker(tmp_path)
-    for module in ("fleet.workers", "fleet.trials", "fleet.submit", "fleet.fetch", "platforms.fleet.scores"):
+    verbs = ("workers", "trials", "queue", "submit", "fetch")
+    for module in (*(f"fleet.{verb}" for verb in verbs), "platforms.fleet.scores"):
         monkeypatch.setattr(f"datamill.cli.{module}.connect", lambda *_: Coordinator())
     check = "datamill.conduct.check_experiment"
     for module in ("cli.machine.factors", "cli.machine.worker", "cli.timing.tell_timing", "cli.timing.gate"):
@@ -246,6 +255,7 @@ ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
     "packages": (("packages", "xz"), 0),
     "platforms scores": (("platforms", "scores"), 0),
+    "queue": (("queue",), 0),
     "selection functions": (("selection", "functions", "old", "new"), 0),
     "selection profile": (("selection", "profile", "old", "old"), 0),
     "submit": (("submit", "sorting", "--yes"), 0),

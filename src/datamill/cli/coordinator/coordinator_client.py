@@ -72,6 +72,11 @@ class CoordinatorClient:
         """Return itself."""
         return self
 
+    @property
+    def url(self) -> str:
+        """The coordinator's address."""
+        return self._settings.url
+
     def __exit__(self, *_: object) -> None:
         """Close the connection."""
         self._client.close()
@@ -153,10 +158,10 @@ class CoordinatorClient:
         return int(told) if told.isdigit() else 0
 
     @contextmanager
-    def stream(self, path: str, **headers: str) -> Iterator[httpx.Response]:
+    def stream(self, path: str, *, wait_s: float = 60.0, **headers: str) -> Iterator[httpx.Response]:
         """Yield an answer below `/api` that is read while it comes."""
         # Between two events there is at least a sign of life.
-        timeout = httpx.Timeout(60.0, connect=_CONNECT_TIMEOUT_S)
+        timeout = httpx.Timeout(wait_s, connect=_CONNECT_TIMEOUT_S)
         with (
             self._explain(),
             self._client.stream("GET", f"/api{path}", headers=headers, timeout=timeout) as answer,

@@ -16,6 +16,7 @@ from datamill.cli.console import make_console
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.experiment.reporting import print_report
+from datamill.cli.fleet.fetch_tables import fetch_tables
 from datamill.cli.json_answer import spell_answer
 from datamill.conduct.fleet.coordinator_records import read_record
 from datamill.conduct.fleet.take_home import TakenHome, take_home
@@ -31,11 +32,24 @@ NO_ANSWER = "No trial of its design has ended, so there is no answer."
 
 
 @click.command()
-@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@click.argument("number", metavar="ID", type=click.IntRange(min=1), required=False)
+@click.option(
+    "--tables",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Instead bring the results of all experiments into DIR as Parquet, what is new only.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the bundle [NAME-ID].")
 @click.option("--json", "as_json", is_flag=True, help="Print what was fetched as JSON.")
 @coordinator_options
-def fetch(number: int, out: Path | None, as_json: bool, url: str | None, key: str | None) -> None:
+def fetch(
+    number: int | None,
+    tables: Path | None,
+    out: Path | None,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+) -> None:
     """Fetch experiment ID from the fleet as a bundle, and print the answer as datamill run does.
 
     The bundle is a folder like one of datamill run: report, analyze and export work on it. Of an experiment
@@ -43,7 +57,18 @@ def fetch(number: int, out: Path | None, as_json: bool, url: str | None, key: st
 
     Exit status: 0 when every trial counted and can be used, 2 when something needs your attention. An
     experiment of debug trials alone has no answer: 0 when all of them completed.
+
+    With --tables there is no ID: DIR becomes a data set of all experiments that you may see, a folder
+    experiment=ID each, which polars, DuckDB and Spark read in place.
     """
+    if tables is not None:
+        if number is not None or out is not None:
+            raise click.UsageError("--tables brings all experiments: leave out ID and --out.")
+        with connect(url, key) as coordinator:
+            fetch_tables(coordinator, tables, as_json=as_json)
+        return
+    if number is None:
+        raise click.UsageError("which experiment? Type: datamill fetch ID")
     # Threads that share matrices as small as a design's take longer to meet than to multiply.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     console = make_console()

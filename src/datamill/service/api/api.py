@@ -14,8 +14,8 @@ from datamill.experiment.messages.arguments import speak_command_line
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
-from datamill.service.api import accounting, experiments, stream, workers
-from datamill.service.api.answers import analyses, predictions
+from datamill.service.api import accounting, experiments, queueing, stream, workers
+from datamill.service.api.answers import analyses, predictions, tables
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
 from datamill.service.bounded_work.turns import BusyError
@@ -40,6 +40,8 @@ api.add_router("/workers", workers.router)
 api.add_router("", accounting.router)
 api.add_router("", analyses.router)
 api.add_router("", predictions.router)
+api.add_router("", queueing.router)
+api.add_router("", tables.router)
 
 
 def _refuse(

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from datamill.experiment.messages.numbers import format_count, format_fixed
+from datamill.experiment.messages.numbers import format_count, format_fixed, format_share
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.report.words.glossary import Word, read_words
 from datamill.service.models import Trial
@@ -68,6 +68,12 @@ def duration(seconds: float | None) -> str:
 def size(size_bytes: float | None) -> str:
     """A size in binary units."""
     return "" if size_bytes is None else format_size(size_bytes)
+
+
+@register.filter
+def percentage(share: float) -> str:
+    """A share of 1 as a percentage."""
+    return format_share(share)
 
 
 @register.filter

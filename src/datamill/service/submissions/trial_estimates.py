@@ -10,7 +10,7 @@ from django.db.models import Max, Sum
 
 from datamill.experiment.experiment import Experiment
 from datamill.results.bundles.bundle_head import BundleHead
-from datamill.service.models import Attempt, FleetExperiment, Pace, StoredFile, TrialCount
+from datamill.service.models import Attempt, ExperimentTime, FleetExperiment, Pace, StoredFile, TrialCount
 from datamill.service.states import ENDED_TRIALS, OPEN_EXPERIMENTS, AttemptState
 
 #: Earlier trials of a package whose mean time is the estimate for the next ones.
@@ -52,7 +52,8 @@ def mean_time(times: Mapping[str, float]) -> float | None:
 def list_busy_times() -> dict[str, float]:
     """Return for how long workers have trials of other experiments to make, in seconds, by worker.
 
-    By the counts of trials: a worker's own pace in an experiment, else how long its packages took lately.
+    By the counts of trials: how long one held the worker in that experiment, else its pace there, else how
+    long its packages took lately. Who takes turns with an experiment slows its pace, not the time held.
     """
     rows = (
         TrialCount.objects.filter(experiment__state__in=OPEN_EXPERIMENTS, trials__gt=0)
@@ -68,6 +69,12 @@ def list_busy_times() -> dict[str, float]:
         for number, worker_id, trials, first_s, last_s in Pace.objects.filter(
             experiment__in=numbers
         ).values_list("experiment_id", "worker_id", "trials", "first_leased_unix_s", "last_ended_unix_s")
+    }
+    paces |= {
+        (number, worker_id): held_s / attempts
+        for number, worker_id, held_s, attempts in ExperimentTime.objects.filter(
+            experiment__in=numbers
+        ).values_list("experiment_id", "worker_id", "held_s", "attempts")
     }
     usual = _estimate_usual_times(numbers)
     busy: dict[str, float] = defaultdict(float)

@@ -143,6 +143,7 @@ class Entry:
             design=_encode_design(plan),
             reboot=asked.fleet.reboot,
             most_attempts=asked.fleet.most_attempts,
+            priority=asked.fleet.priority,
             hold=new.hold,
             submitted_unix_s=self._now_s,
             follow=new.follow,

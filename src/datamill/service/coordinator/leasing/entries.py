@@ -9,8 +9,9 @@ from datamill.service.states import OPEN_ATTEMPTS, WorkerState
 #: Attempts with their trials, in the order of the fields of both.
 SELECT_ATTEMPTS = """
 SELECT a.id, a.key, a.number, a.worker_id, a.state, a.leased_unix_s, a.deadline_unix_s, a.taken_clock_ns,
+    a.start_s, a.inner_start_s, a.share, a.priority, a.held_s,
     t.id, t.trial_id, t.purpose, t.worker_id, t.package_sha256, t.reboot, t.state, t.attempts, t.plan,
-    e.id, e.name, e.state, e.reboot, e.most_attempts, u.username, s.id IS NOT NULL
+    e.id, e.name, e.state, e.reboot, e.most_attempts, e.owner_id, u.username, s.id IS NOT NULL
 FROM datamill_attempt a
 JOIN datamill_trial t ON t.id = a.trial_id
 JOIN datamill_experiment e ON e.id = t.experiment_id
@@ -18,6 +19,8 @@ JOIN auth_user u ON u.id = e.owner_id
 LEFT JOIN datamill_packagestanding s
     ON s.experiment_id = e.id AND s.package_sha256 = t.package_sha256 AND s.state = 'stopped'
 """
+#: How many of these fields are the attempt's.
+ATTEMPT_FIELDS = 13
 #: Workers, in the order of their fields.
 SELECT_WORKERS = """
 SELECT worker_id, state, state_reason, boot_id, clock_offset_s, heard_unix_s, ended_attempts, failed_attempts,
@@ -44,6 +47,7 @@ class TrialEntry:
     experiment_state: str
     reboot_policy: str
     most_attempts: int
+    user_id: int
     user: str
     stopped: bool  # its package
 
@@ -60,6 +64,11 @@ class AttemptEntry:
     leased_s: float
     deadline_s: float
     taken_clock_ns: int | None
+    start_s: float | None
+    inner_start_s: float | None
+    share: float | None
+    priority: float | None
+    held_s: float | None
     trial: TrialEntry
 
     @property

@@ -11,6 +11,7 @@ from datamill.protocol.fleet import Session
 from datamill.protocol.trial import Failure
 from datamill.service.coordinator.joining.credentials import has_void_credential, void_credentials
 from datamill.service.coordinator.leasing.entries import (
+    ATTEMPT_FIELDS,
     SELECT_ATTEMPTS,
     SELECT_WORKERS,
     AttemptEntry,
@@ -20,6 +21,7 @@ from datamill.service.coordinator.leasing.entries import (
 from datamill.service.coordinator.leasing.moves import MovePlanner, describe_move
 from datamill.service.coordinator.leasing.paces import CountedTrial, add_to_paces
 from datamill.service.coordinator.leasing.standings import EndedTrial, judge_ended_trials
+from datamill.service.coordinator.sharing.accounts_of_time import EndedTurn, charge_turns
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
 from datamill.service.models import Attempt, FleetWorker, Trial
@@ -63,6 +65,7 @@ class Ledger:
     _taken: list[tuple[object, ...]] = field(default_factory=list)
     _counted: list[int] = field(default_factory=list)
     _paces: list[CountedTrial] = field(default_factory=list)
+    _turns: list[EndedTurn] = field(default_factory=list)
     _retried: list[TrialEntry] = field(default_factory=list)
     _moving: list[TrialEntry] = field(default_factory=list)
     _built: list[tuple[TrialEntry, bool]] = field(default_factory=list)
@@ -74,10 +77,11 @@ class Ledger:
         for row in select_rows(f"{SELECT_ATTEMPTS} WHERE {condition}", values):
             entry = self.attempts.get(row[1])
             if entry is None:
-                trial = self._trials.get(row[8])
+                of_trial = row[ATTEMPT_FIELDS:]
+                trial = self._trials.get(of_trial[0])
                 if trial is None:
-                    trial = self._trials[row[8]] = TrialEntry(*row[8:])
-                key: tuple[Any, ...] = (*row[:8], trial)
+                    trial = self._trials[of_trial[0]] = TrialEntry(*of_trial)
+                key: tuple[Any, ...] = (*row[:ATTEMPT_FIELDS], trial)
                 entry = AttemptEntry(*key)
                 self.attempts[entry.key] = entry
                 if entry.is_open:
@@ -313,7 +317,11 @@ class Ledger:
         was_open = attempt.is_open
         reason = clean_text(reason, MOST_REASON)
         attempt.state = state
-        self._ended[attempt.id] = (attempt.id, state, reason, self.now_s, outcome, record, rebooted)
+        if was_open:
+            self._charge(attempt)
+        self._ended[attempt.id] = (
+            attempt.id, state, reason, self.now_s, outcome, record, rebooted, attempt.held_s,
+        )  # fmt: skip
         # Debug trials and builds are no part of the answer.
         is_apart = state == AttemptState.COUNTED and attempt.trial.purpose != TrialPurpose.DESIGN
         kind = EventKind.DONE if is_apart else EventKind(f"attempt {state}")
@@ -328,6 +336,23 @@ class Ledger:
             worker.failed += state in FAILURES
         if worker.state == WorkerState.BUSY:
             worker.state = worker.free_state
+
+    def _charge(self, attempt: AttemptEntry) -> None:
+        """Note how long an attempt held its worker, however it ended: nobody else could have it meanwhile."""
+        # A clock that was put back gives no time.
+        attempt.held_s = max(0.0, self.now_s - attempt.leased_s)
+        self._turns.append(
+            EndedTurn(
+                attempt.worker_id,
+                attempt.trial.user_id,
+                attempt.trial.experiment_id,
+                attempt.held_s,
+                attempt.start_s,
+                attempt.inner_start_s,
+                attempt.share,
+                attempt.priority,
+            )
+        )
 
     def _tell(self, kind: EventKind, attempt: AttemptEntry, detail: str = "") -> None:
         trial = attempt.trial
@@ -346,10 +371,11 @@ class Ledger:
     def write(self) -> None:
         """Write what was decided; the caller's transaction makes it so, or nothing of it."""
         update_rows(Attempt, ("state", "taken_unix_s", "taken_clock_ns", "deadline_unix_s"), self._taken)
-        columns = ("state", "reason", "ended_unix_s", "outcome", "record", "rebooted")
+        columns = ("state", "reason", "ended_unix_s", "outcome", "record", "rebooted", "held_s")
         update_rows(Attempt, columns, self._ended.values())
         execute_for("UPDATE datamill_trial SET state = 'counted' WHERE id IN {list}", self._counted)
         add_to_paces(self._paces)
+        charge_turns(self._turns)
         self._move_trials()
         retried = {trial.id: trial for trial in self._retried}
         update_rows(

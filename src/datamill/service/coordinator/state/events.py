@@ -35,6 +35,8 @@ class EventKind(StrEnum):
     COMPLETED = "experiment completed"
     FOLLOWED = "screening followed"
     CANCELLED = "experiment cancelled"
+    SHARE_SET = "share set"
+    PRIORITY_SET = "priority set"
     LEASED = "attempt leased"
     TAKEN = "attempt taken"
     COUNTED = "attempt counted"

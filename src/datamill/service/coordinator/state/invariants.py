@@ -84,6 +84,28 @@ _RULES = {
             SELECT experiment_id, worker_id, trials, first_leased_unix_s, last_ended_unix_s, -1
             FROM datamill_pace
         ) v GROUP BY v.experiment_id, v.worker_id, v.trials, v.first_s, v.last_s HAVING SUM(v.one) <> 0""",
+    "an attempt no longer holds its worker and nobody was charged for it": """
+        SELECT a.key FROM datamill_attempt a
+        WHERE a.state NOT IN ('leased', 'taken') AND a.start_s IS NOT NULL AND a.held_s IS NULL""",
+    "the machine time of a user is not that of the user's attempts": """
+        SELECT v.worker_id FROM (
+            SELECT a.worker_id, e.owner_id AS user_id, SUM(a.held_s) AS held_s, COUNT(a.held_s) AS attempts
+            FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+            JOIN datamill_experiment e ON e.id = t.experiment_id
+            WHERE a.held_s IS NOT NULL GROUP BY a.worker_id, e.owner_id
+            UNION ALL
+            SELECT worker_id, user_id, -held_s, -attempts FROM datamill_usertime
+        ) v GROUP BY v.worker_id, v.user_id
+        HAVING SUM(v.attempts) <> 0 OR ABS(SUM(v.held_s)) > 1e-6 * (1 + MAX(ABS(v.held_s)))""",
+    "the machine time of an experiment is not that of its attempts": """
+        SELECT v.worker_id FROM (
+            SELECT a.worker_id, t.experiment_id, SUM(a.held_s) AS held_s, COUNT(a.held_s) AS attempts
+            FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+            WHERE a.held_s IS NOT NULL GROUP BY a.worker_id, t.experiment_id
+            UNION ALL
+            SELECT worker_id, experiment_id, -held_s, -attempts FROM datamill_experimenttime
+        ) v GROUP BY v.worker_id, v.experiment_id
+        HAVING SUM(v.attempts) <> 0 OR ABS(SUM(v.held_s)) > 1e-6 * (1 + MAX(ABS(v.held_s)))""",
 }
 #: Examples that a sentence names.
 _EXAMPLES = 5

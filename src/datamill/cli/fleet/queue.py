@@ -1,0 +1,145 @@
+"""`datamill queue`: who waits for the machines of the fleet, and how their time is divided."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import click
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from datamill.cli.console import make_table_console
+from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
+from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.cli.json_answer import spell_answer
+from datamill.experiment.messages.numbers import format_count, format_figures, format_share
+from datamill.experiment.messages.phrases import count_nouns
+from datamill.experiment.quantities import format_duration
+from datamill.protocol.api.queue import (
+    FleetQueue,
+    PriorityRequest,
+    QueuedExperiment,
+    QueuedUser,
+    ShareRequest,
+    UserShareLine,
+)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@coordinator_options
+@click.pass_context
+def queue(context: click.Context, as_json: bool, url: str | None, key: str | None) -> None:
+    """Show who waits for what, what share each was promised and received, and when experiments begin.
+
+    Each machine divides its time among the users who wait for it by their shares, and a user's part
+    among that user's experiments by their priorities.
+    """
+    if context.invoked_subcommand is not None:
+        # The options stand before the verb too.
+        context.obj = (url, key)
+        return
+    with connect(url, key) as coordinator:
+        found = coordinator.get("/queue", FleetQueue)
+    if as_json:
+        click.echo(spell_answer(_say(found), users=found.users, experiments=found.experiments))
+        return
+    console = make_table_console()
+    console.print(_say(found))
+    if found.users:
+        console.print(_tabulate_users(found.users))
+    if found.experiments:
+        console.print(_tabulate_experiments(found.experiments))
+
+
+def _say(found: FleetQueue) -> str:
+    if not found.experiments:
+        return "Nothing waits: every experiment has ended."
+    waits = count_nouns(len(found.experiments), "experiment")
+    verb = "has" if len(found.experiments) == 1 else "have"
+    return (
+        f"{waits} {verb} not ended; {count_nouns(len(found.users), 'user')} wait for machines or have some."
+    )
+
+
+def _tabulate_users(users: tuple[QueuedUser, ...]) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("user", no_wrap=True)
+    for header in ("share", "machines", "promised now", "promised so far", "received so far"):
+        table.add_column(header, justify="right")
+    for user in users:
+        table.add_row(
+            Text(user.user),
+            format_figures(user.share),
+            format_count(user.machines),
+            format_share(user.promised),
+            format_duration(user.promised_s),
+            format_duration(user.received_s),
+        )
+    return table
+
+
+def _tabulate_experiments(experiments: tuple[QueuedExperiment, ...]) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for header in ("ID", "experiment", "user", "waits for"):
+        table.add_column(header, no_wrap=header != "waits for", overflow="fold")
+    for header in ("priority", "ready", "under way", "later", "begins", "machine time"):
+        table.add_column(header, justify="right")
+    for item in experiments:
+        table.add_row(
+            str(item.experiment),
+            Text(item.name or "another's"),
+            Text(item.owner),
+            Text(item.waits_for),
+            format_figures(item.priority),
+            format_count(item.ready),
+            format_count(item.under_way),
+            format_count(item.later),
+            _say_when(item),
+            format_duration(item.held_s),
+        )
+    return table
+
+
+def _say_when(item: QueuedExperiment) -> str:
+    if item.under_way:
+        return "under way"
+    return "no telling" if item.begins_s is None else f"in about {format_duration(item.begins_s)}"
+
+
+def _connect(context: click.Context, url: str | None, key: str | None) -> CoordinatorClient:
+    group_url, group_key = context.obj
+    return connect(url or group_url, key or group_key)
+
+
+@queue.command()
+@click.argument("user")
+@click.argument("number", metavar="SHARE", type=click.FloatRange(0.01, 100.0))
+@coordinator_options
+@click.pass_context
+def share(context: click.Context, user: str, number: float, url: str | None, key: str | None) -> None:
+    """Give USER a share, where 1 is the usual one: administrators only."""
+    with _connect(context, url, key) as coordinator:
+        given = coordinator.post(f"/users/{quote(user, safe='')}/share", UserShareLine, ShareRequest(number))
+    lent = count_nouns(given.lent_machines, "machine")
+    click.echo(
+        f"{given.user}: share {format_figures(given.own_share)}, "
+        f"with {lent} lent {format_figures(given.share)}"
+    )
+
+
+@queue.command()
+@click.argument("experiment", metavar="ID", type=click.IntRange(min=1))
+@click.argument("number", metavar="PRIORITY", type=click.FloatRange(0.1, 10.0))
+@coordinator_options
+@click.pass_context
+def priority(
+    context: click.Context, experiment: int, number: float, url: str | None, key: str | None
+) -> None:
+    """Give experiment ID a priority among those of its owner, where 1 is the usual one."""
+    with _connect(context, url, key) as coordinator:
+        given = coordinator.post(
+            f"/experiments/{experiment}/priority", QueuedExperiment, PriorityRequest(number)
+        )
+    click.echo(f"experiment {given.experiment}: priority {format_figures(given.priority)}")

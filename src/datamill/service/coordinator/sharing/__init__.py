@@ -1,0 +1,1 @@
+"""How machines divide their time among those who wait for them: shares, turns, accounts, forecasts."""

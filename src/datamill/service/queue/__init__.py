@@ -1,0 +1,1 @@
+"""The queue as people and programs see it."""
