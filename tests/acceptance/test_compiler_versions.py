@@ -77,5 +77,6 @@ def test_a_compiler_that_is_not_there_is_told_before_anything_runs(datamill, mak
     file = make_experiment(text=TEXT.format(levels='["clang-3"]'), packages=("a",), setup=SETUP)
     result = datamill("check", file)
     assert result.returncode == 2
-    assert "clang-3" in result.stderr and "compiler_version" in result.stderr
+    assert "clang-3" in result.stderr
+    assert "compiler_version" in result.stderr
     assert not (file.parent / "bundle").exists()

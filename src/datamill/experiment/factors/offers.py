@@ -85,7 +85,7 @@ def _check_choice(choice: FactorChoice, offer: FactorOffer, experiment: Experime
 
 
 def find_unlisted_level(name: str, levels: Iterable[str], offer: FactorOffer) -> MissingLevel | None:
-    """Return the first of these levels that an offer lacks which has all that a host has; None without one."""
+    """Return the first level that an offer lacks which lists all that a host has; None without one."""
     if name not in FACTORS or not FACTORS[name].listed:
         return None
     lacking = next((level for level in levels if level not in offer.levels), None)

@@ -14,7 +14,7 @@ from datamill.experiment.messages.arguments import speak_command_line
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
-from datamill.service.api import accounting, experiments, predictions, stream, workers
+from datamill.service.api import accounting, experiments, factors, predictions, stream, workers
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
 from datamill.service.bounded_work.turns import BusyError
@@ -36,6 +36,7 @@ api = DocumentedApi(
 api.add_router("/experiments", experiments.router)
 api.add_router("/experiments", stream.router)
 api.add_router("/workers", workers.router)
+api.add_router("/factors", factors.router)
 api.add_router("", accounting.router)
 api.add_router("", predictions.router)
 

@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
 from datamill.service.pages.experiments import answers, elsewhere, experiments, trials
-from datamill.service.pages.fleet import quarantine, workers
+from datamill.service.pages.fleet import factors, quarantine, workers
 from datamill.service.pages.new_experiment import steps as new_experiment
 
 urlpatterns = [
@@ -52,6 +52,9 @@ urlpatterns = [
     path("tokens", workers.make_token, name="token"),
     path("workers/<str:name>", workers.show_worker, name="worker"),
     path("workers/<str:name>/<str:change>", workers.change_worker, name="worker-change"),
+    path("factors", factors.list_fleet_factors, name="factors"),
+    path("factors/<str:name>", factors.show_factor, name="factor"),
+    path("factors/<str:name>/<str:change>", factors.change_rule, name="factor-change"),
     path("quarantine", quarantine.show_quarantine, name="quarantine"),
     path("quarantine/<str:sha256>/lift", quarantine.lift, name="quarantine-lift"),
     path("audit", audit.show_audit, name="audit"),
