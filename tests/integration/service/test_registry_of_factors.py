@@ -15,6 +15,8 @@ from datamill.service.models import Event, FleetWorker
 
 VERB = b"#!/bin/sh\necho 1\n"
 
+pytestmark = pytest.mark.usefixtures("data_folder")
+
 
 def make_factor(name: str = "swappiness", scope: str = "host", extra: str = "") -> bytes:
     """An archive of a factor with all that one needs."""
