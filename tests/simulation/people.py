@@ -22,11 +22,11 @@ from datamill.service.coordinator.joining.enrolment import (
 from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.presence.health import lift_quarantine
 from datamill.service.coordinator.presence.members import drain_worker, remove_worker, resume_worker
-from datamill.service.models import FleetExperiment, FleetWorker, StoredFile, UserShare
+from datamill.service.models import FleetExperiment, FleetWorker, RegisteredFactor, StoredFile, UserShare
 from datamill.service.states import ExperimentState, WorkerState
 from simulation.coordinator_process import CoordinatorProcess
 from simulation.database import Database
-from simulation.experiments import Brought, Submitted, draw_experiment
+from simulation.experiments import OWN_FACTOR, Brought, Submitted, draw_experiment
 from simulation.machine import Machine, make_public_key
 from simulation.made_records import make_inventory
 from simulation.oracle import Oracle
@@ -76,6 +76,10 @@ class People:
         for user in self.users:
             if (share := self._sharing.choice(SHARES)) is not None:
                 UserShare.objects.create(user=user, share=share)
+        # Policies forbid it by its name, which the coordinator has to know.
+        RegisteredFactor.objects.create(
+            sha256="0" * 64, name=OWN_FACTOR, scope="host", owner=self.users[0], registered_unix_s=0.0
+        )
         self.owed = scenario.experiments
 
     # Machines.

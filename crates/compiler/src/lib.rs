@@ -18,6 +18,7 @@
 
 mod arguments;
 mod build_log;
+mod compilers;
 mod factors;
 mod program;
 mod rewriting;
@@ -25,7 +26,7 @@ mod settings;
 mod wrapping;
 
 pub use build_log::{BuildLook, read_compiler_log};
-pub use factors::{observe_build_factors, offer_factors};
+pub use factors::{lacks_compiler, observe_build_factors, offer_factors};
 pub use program::is_wrapped_program;
 pub use settings::WrapperSettings;
 pub use wrapping::{install_wrappers, run_wrapper};

@@ -74,6 +74,14 @@ pub(crate) fn is_named(name: &str, program: &str) -> bool {
     is_targeted(strip_version(name), program)
 }
 
+/// `x86_64-linux-gnu-gcc` -> `x86_64-linux-gnu`, `gcc`; the target is empty where the name has none.
+pub(crate) fn split_target(name: &str) -> (&str, &str) {
+    let known = PROGRAMS.iter().find(|(known, _)| is_targeted(name, known));
+    let program = known.map_or(name, |(program, _)| *program);
+    let target = name.strip_suffix(program).unwrap_or_default();
+    (target.strip_suffix('-').unwrap_or_default(), program)
+}
+
 fn is_targeted(name: &str, program: &str) -> bool {
     match name.strip_suffix(program) {
         Some("") => true,
@@ -83,7 +91,7 @@ fn is_targeted(name: &str, program: &str) -> bool {
 }
 
 /// `gcc-12` -> `gcc`, `clang-cpp-14.0` -> `clang-cpp`.
-fn strip_version(name: &str) -> &str {
+pub(crate) fn strip_version(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((stem, version))
             if version.starts_with(|c: char| c.is_ascii_digit())

@@ -23,6 +23,8 @@ pub struct WrapperSettings {
     pub symbol_seed: Option<String>,
     /// Options added behind those of the build system, quoted as for a shell, or `none`.
     pub compiler_flags: Option<String>,
+    /// The compiler that stands in for all, such as `gcc-12` or `clang-16`.
+    pub compiler_version: Option<String>,
     /// Seed of the build, for the levels that are `random`: the trial's unless builds have their own.
     #[serde(default)]
     pub seed: u64,
@@ -41,6 +43,7 @@ impl WrapperSettings {
             &self.pie,
             &self.symbol_seed,
             &self.compiler_flags,
+            &self.compiler_version,
         ];
         format!("{levels:?} {seed:?}")
     }
@@ -53,6 +56,7 @@ impl WrapperSettings {
             ("pie", &self.pie, ""),
             ("symbol_seed", &self.symbol_seed, "default"),
             ("compiler_flags", &self.compiler_flags, "none"),
+            ("compiler_version", &self.compiler_version, ""),
         ]
         .into_iter()
         .filter_map(|(factor, level, idle)| Some((factor, level.as_deref()?, idle)))
@@ -119,6 +123,8 @@ mod tests {
             settings("link_order", "default", 0).canonical_text(),
             settings("symbol_seed", "default", 0).canonical_text(),
             settings("compiler_flags", "none", 0).canonical_text(),
+            settings("compiler_version", "gcc-12", 0).canonical_text(),
+            settings("compiler_version", "clang-14", 0).canonical_text(),
             settings("compiler_flags", "-DX='\", None'", 0).canonical_text(),
         ];
         for (index, text) in texts.iter().enumerate() {

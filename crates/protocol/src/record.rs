@@ -350,6 +350,22 @@ pub struct CompilerFacts {
     /// Executables that were gone, moved or unreadable when the build had ended.
     #[serde(default)]
     pub unread_executables: u64,
+    /// Compilations by the compiler that made them, as levels of `compiler_version` are named; this and
+    /// the four below are empty unless that factor was asked for.
+    #[serde(default)]
+    pub compilers: BTreeMap<String, u64>,
+    /// Executables, read where they were linked, with a mark of any compiler in their section `.comment`.
+    #[serde(default)]
+    pub marked_executables: u64,
+    /// Executables by the compilers whose marks they have, but for those of start-up files.
+    #[serde(default)]
+    pub marks: BTreeMap<String, u64>,
+    /// Compilers whose marks are in start-up files, and so in all that is linked with them.
+    #[serde(default)]
+    pub startup_marks: Vec<String>,
+    /// Compilations that were told to leave no mark.
+    #[serde(default)]
+    pub unmarked_compiles: u64,
     /// Links of an executable whose type was asked for and left as the build system has it.
     #[serde(default)]
     pub executables_left: u64,

@@ -158,17 +158,25 @@ class FactorChoice:
     where: str = field(default="", compare=False)
 
 
+#: The level of a library at which programs find what the system has.
+SYSTEM_LIBRARY = "system"
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """A factor that the experiment file describes: `run.sh` has its level in a variable.
 
     `argument` is what the level replaces in commands, such as `{level}`; empty where the variable is all.
+    Where levels are versions of a library, `libraries` has the folder of each, empty for what the system has,
+    and `program` the file of the package that must map it, empty where none is named.
     """
 
     name: str
     variable: str
     argument: str
     levels: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,21 @@ def _join_ranges(ranges: list[tuple[int, int]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Compiler:
+    """A compiler by family and version, such as `gcc-12`; GCC before 5 by two numbers."""
+
+    @property
+    def words(self) -> str:
+        """Examples of compilers."""
+        return "a compiler such as gcc-12 or clang-16"
+
+    def read(self, text: str) -> str | None:
+        """Return the compiler if it is written as one."""
+        pattern = r"gcc-([5-9]|[1-9][0-9]{1,3}|[1-4]\.[0-9]{1,2})|clang-[1-9][0-9]{0,3}"
+        return text if re.fullmatch(pattern, text) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Name:
     """A name that only a host, or the experiment, knows."""
 

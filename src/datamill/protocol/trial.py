@@ -220,6 +220,11 @@ class CompilerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
     pie_executables: int = 0
     fixed_executables: int = 0
     unread_executables: int = 0
+    compilers: dict[str, int] = {}
+    marked_executables: int = 0
+    marks: dict[str, int] = {}
+    startup_marks: tuple[str, ...] = ()
+    unmarked_compiles: int = 0
     executables_left: int = 0
 
 

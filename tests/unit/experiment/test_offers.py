@@ -88,3 +88,11 @@ def test_a_coverage_without_any_level_is_refused() -> None:
 def test_reasons_are_told_once() -> None:
     (only,) = offer("a", "x", missing={"y": "no root", "z": "no root", "w": "no disk"}).values()
     assert explain_unavailable(only) == "y, z: no root; w: no disk"
+
+
+def test_a_compiler_that_a_host_does_not_list_is_refused_though_nobody_asked_it() -> None:
+    """An offer of a fleet's machine has all of its compilers, and was made before the experiment."""
+    offers = offer("compiler_version", "gcc-12", "clang-14")
+    check_offers(parse('[factors]\ncompiler_version = ["gcc-12"]'), offers)
+    with pytest.raises(InputError, match='level "gcc-13" of factor "compiler_version" does not exist here'):
+        check_offers(parse('[factors]\ncompiler_version = ["gcc-12", "gcc-13"]'), offers)

@@ -12,7 +12,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import CommandSource, Experiment, Sweep
 from datamill.experiment.file.parse import parse_experiment
 from datamill.packing.command_packages import write_command_package
-from datamill.packing.sweep_factors import write_sweep_factor
+from datamill.packing.made_factors.sweep_factors import write_sweep_factor
 from datamill.packing.user_factors import read_user_factor
 
 HEAD = '[experiment]\nname = "e"\n[[package]]\nname = "a"\ncommand = "gzip -{level} f"\ndirectory = ""\n'
@@ -146,3 +146,33 @@ def test_an_experiment_brings_along_the_factors_that_it_describes(tmp_path: Path
     found = read_experiment_file(file)
     assert [factor.name for factor in found.user_factors] == ["level"]
     assert '"$DATAMILL_ARGUMENT_level"' in (found.packages[0].path / "run.sh").read_text()
+
+
+def test_folders_of_a_library_are_levels_by_their_names_or_by_names_of_their_own() -> None:
+    (listed,) = parse('[factors.foo]\nlibrary = ["system", "./libfoo-1.2"]\nprogram = "app"\n').sweeps
+    assert (listed.levels, listed.libraries) == (("system", "libfoo-1.2"), ("", "./libfoo-1.2"))
+    assert (listed.variable, listed.program) == ("LD_LIBRARY_PATH", "app")
+    (named,) = parse('[factors.foo]\nlibrary = { old = "a/foo", new = "b/foo" }\nlevels = ["new"]\n').sweeps
+    assert (named.levels, named.libraries) == (("new",), ("b/foo",))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('library = ["a/foo", "b/foo"]', 'has two libraries called "foo"'),
+        ("library = [1]", "has no folders of libraries"),
+        ('library = ["a b"]', "cannot have the level"),
+        ('library = { old = "a", new = "b" }\nlevels = ["od"]', 'Did you mean "old"?'),
+        ('library = ["a"]\nprogram = "x; y"', "program must be a file"),
+        ('library = ["a"]\nenv = "A"', 'unknown key "env"'),
+    ],
+)
+def test_a_library_that_cannot_be_is_refused_with_its_line(text: str, words: str) -> None:
+    refused = refuse(f"[factors.foo]\n{text}\n")
+    assert words in refused
+    assert "e.toml:" in refused
+
+
+def test_two_factors_of_libraries_would_set_the_same() -> None:
+    refused = refuse('[factors.foo]\nlibrary = ["a"]\n[factors.bar]\nlibrary = ["b"]\n')
+    assert "Put the libraries of a level into one folder." in refused

@@ -1,9 +1,8 @@
 //! Whether an executable is position-independent, from its ELF headers.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use super::elf_file::Elf;
 
 /// How an executable can be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,13 +15,6 @@ pub(crate) enum ExecutableType {
 
 const EXECUTABLE: u64 = 2;
 const SHARED_OBJECT: u64 = 3;
-const DYNAMIC_SEGMENT: u64 = 2;
-const INTERPRETER_SEGMENT: u64 = 3;
-const FLAGS_1_TAG: u64 = 0x6fff_fffb;
-const PIE_FLAG: u64 = 0x0800_0000;
-
-/// More than any linker makes.
-const MAX_DYNAMIC_BYTES: u64 = 1 << 20;
 
 /// Reads the type of an executable; `None` when the file is gone, or is none.
 ///
@@ -44,101 +36,9 @@ pub(crate) fn read_executable_type(path: &Path) -> Option<ExecutableType> {
     }
 }
 
-struct Elf {
-    file: File,
-    wide: bool,
-    big_endian: bool,
-    kind: u64,
-    segments_at: u64,
-    segment_bytes: u64,
-    segments: u64,
-}
-
-impl Elf {
-    /// `None` when the file is no ELF file.
-    fn open(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::open(path)?;
-        let mut start = [0; 6];
-        file.read_exact_at(&mut start, 0)?;
-        if !start.starts_with(b"\x7fELF") {
-            return Ok(None);
-        }
-        let mut elf = Self {
-            file,
-            wide: start[4] == 2,
-            big_endian: start[5] == 2,
-            kind: 0,
-            segments_at: 0,
-            segment_bytes: 0,
-            segments: 0,
-        };
-        elf.kind = elf.number(16, 2)?;
-        (elf.segments_at, elf.segment_bytes, elf.segments) = if elf.wide {
-            (elf.number(32, 8)?, elf.number(54, 2)?, elf.number(56, 2)?)
-        } else {
-            (elf.number(28, 4)?, elf.number(42, 2)?, elf.number(44, 2)?)
-        };
-        Ok(Some(elf))
-    }
-
-    fn is_loaded_as_program(&self) -> io::Result<bool> {
-        let mut has_interpreter = false;
-        let mut dynamic = None;
-        for index in 0..self.segments {
-            let at = self.segments_at.saturating_add(index * self.segment_bytes);
-            match self.number(at, 4)? {
-                INTERPRETER_SEGMENT => has_interpreter = true,
-                DYNAMIC_SEGMENT => dynamic = Some(at),
-                _ => {}
-            }
-        }
-        let has_flag = dynamic.map_or(Ok(false), |at| self.has_pie_flag(at))?;
-        Ok(has_flag || has_interpreter)
-    }
-
-    /// Looks for `DF_1_PIE` in the dynamic section of the segment whose header is at this place.
-    fn has_pie_flag(&self, header: u64) -> io::Result<bool> {
-        let (offset, bytes, word) = if self.wide {
-            (
-                self.number(header.saturating_add(8), 8)?,
-                self.number(header.saturating_add(32), 8)?,
-                8,
-            )
-        } else {
-            (
-                self.number(header.saturating_add(4), 4)?,
-                self.number(header.saturating_add(16), 4)?,
-                4,
-            )
-        };
-        for entry in 0..bytes.min(MAX_DYNAMIC_BYTES) / (2 * word) {
-            let at = offset.saturating_add(entry * 2 * word);
-            match self.number(at, word)? {
-                0 => break,
-                FLAGS_1_TAG => {
-                    return Ok(self.number(at.saturating_add(word), word)? & PIE_FLAG != 0);
-                }
-                _ => {}
-            }
-        }
-        Ok(false)
-    }
-
-    fn number(&self, at: u64, bytes: u64) -> io::Result<u64> {
-        let mut read = [0; 8];
-        let read = &mut read[..bytes as usize];
-        self.file.read_exact_at(read, at)?;
-        let join = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
-        Ok(if self.big_endian {
-            read.iter().fold(0, join)
-        } else {
-            read.iter().rev().fold(0, join)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::elf_file::{DYNAMIC_SEGMENT, FLAGS_1_TAG, INTERPRETER_SEGMENT, PIE_FLAG};
     use super::*;
 
     /// The bytes of a file with these segments and, at its end, the entries of a dynamic section.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::digest_all;
 use super::executable::{ExecutableType, read_executable_type};
+use crate::compilers::{Toolchain, read_marks};
 
 /// File within the wrapper's folder that receives one line for each call.
 pub(crate) const LOG_FILE: &str = "compiler.log";
@@ -29,6 +30,13 @@ pub(crate) struct CallFacts {
     pub seeded: bool,
     /// Whether a compilation ends with the wanted options.
     pub flagged: bool,
+    /// The compiler that a compilation is made with, as its level or else its file is named, where
+    /// one was asked for.
+    #[serde(default)]
+    pub compiler: Option<String>,
+    /// Whether a compilation was told to leave no mark of its compiler.
+    #[serde(default)]
+    pub unmarked: bool,
     /// The link or archive that the call makes, if any.
     pub link: Option<LinkFacts>,
     /// Absolute path of the executable that the call links, if any.
@@ -89,6 +97,10 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
     let text = fs::read(&path)
         .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
     let mut facts = CompilerFacts::default();
+    let toolchain = Toolchain::read_from(dir)?;
+    if let Some(toolchain) = &toolchain {
+        facts.startup_marks = toolchain.startup_marks.iter().cloned().collect();
+    }
     let mut executables = BTreeSet::new();
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let call: CallFacts = serde_json::from_slice(line).map_err(|e| {
@@ -102,6 +114,15 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
     for executable in executables {
         let executable = Path::new(&executable);
         let kind = read_executable_type(executable);
+        if let Some(toolchain) = &toolchain {
+            let marks = kind
+                .and_then(|_| read_marks(executable))
+                .unwrap_or_default();
+            facts.marked_executables += u64::from(!marks.is_empty());
+            for mark in marks.difference(&toolchain.startup_marks) {
+                *facts.marks.entry(mark.clone()).or_default() += 1;
+            }
+        }
         if kind.is_some() {
             let explain =
                 |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", executable.display()));
@@ -133,6 +154,10 @@ fn count_call(facts: &mut CompilerFacts, call: CallFacts) {
         facts.optimization_changed += u64::from(call.level_changed);
         facts.seeded_compiles += u64::from(call.seeded);
         facts.flagged_compiles += u64::from(call.flagged);
+        facts.unmarked_compiles += u64::from(call.unmarked);
+        if let Some(compiler) = call.compiler {
+            *facts.compilers.entry(compiler).or_default() += 1;
+        }
     }
     facts.executables_left += u64::from(call.type_left);
     if let Some(link) = call.link {

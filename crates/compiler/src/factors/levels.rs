@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::flags::{NO_FLAGS, parse_flags};
+use crate::compilers::CompilerVersion;
 use crate::rewriting::LinkOrder;
 use crate::settings::WrapperSettings;
 
@@ -33,10 +34,10 @@ impl Randomness {
 }
 
 impl WrapperSettings {
-    /// Takes a level of one of the five build factors; the error says what it can be.
+    /// Takes a level of one of the six build factors; the error says what it can be.
     ///
-    /// `None` when the name is not one of `optimization`, `link_order`, `pie`, `symbol_seed` and
-    /// `compiler_flags`.
+    /// `None` when the name is not one of `optimization`, `link_order`, `pie`, `symbol_seed`,
+    /// `compiler_flags` and `compiler_version`.
     pub fn parse_level(&mut self, name: &str, level: &str) -> Option<Result<(), String>> {
         let slot = match name {
             "optimization" => &mut self.optimization,
@@ -44,6 +45,7 @@ impl WrapperSettings {
             "pie" => &mut self.pie,
             "symbol_seed" => &mut self.symbol_seed,
             "compiler_flags" => &mut self.compiler_flags,
+            "compiler_version" => &mut self.compiler_version,
             _ => return None,
         };
         let checked = check_level(name, level);
@@ -61,6 +63,7 @@ impl WrapperSettings {
             ("pie", &self.pie),
             ("symbol_seed", &self.symbol_seed),
             ("compiler_flags", &self.compiler_flags),
+            ("compiler_version", &self.compiler_version),
         ];
         for (name, level) in asked {
             if let Some(level) = level {
@@ -128,6 +131,10 @@ fn check_level(name: &str, level: &str) -> Result<(), String> {
             SYMBOL_SEEDS.contains(&level) || symbol_randomness(level).is_some(),
             format!("{}, or a whole number below 2^53", SYMBOL_SEEDS.join(", ")),
         ),
+        "compiler_version" => (
+            CompilerVersion::parse(level).is_some(),
+            "the family and version of a compiler, such as gcc-12 or clang-16".to_owned(),
+        ),
         _ => match parse_flags(level) {
             Ok(_) => return Ok(()),
             Err(reason) => {
@@ -184,6 +191,7 @@ mod tests {
             ("pie", "on off"),
             ("symbol_seed", "default random 0 9007199254740991"),
             ("compiler_flags", "none -g -march=native"),
+            ("compiler_version", "gcc-12 gcc-4.9 clang-16"),
         ] {
             for level in levels.split(' ') {
                 let settings = parsed(name, level).unwrap();
@@ -216,6 +224,11 @@ mod tests {
                 "whole number below 2^53",
             ),
             ("compiler_flags", "-O2 main.c", "none, or options"),
+            (
+                "compiler_version",
+                "gcc clang-14.0 icc-2 default",
+                "such as gcc-12",
+            ),
         ] {
             for level in levels.split(' ') {
                 let refused = parsed(name, level).unwrap_err();

@@ -6,4 +6,4 @@ mod observe;
 mod offer;
 
 pub use observe::observe_build_factors;
-pub use offer::offer_factors;
+pub use offer::{lacks_compiler, offer_factors};

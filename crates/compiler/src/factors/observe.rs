@@ -23,12 +23,17 @@ pub fn observe_build_factors(
     facts: &CompilerFacts,
 ) -> Vec<FactorFacts> {
     type Observe = fn(&str, &CompilerFacts) -> Observation;
-    let factors: [(&str, &Option<String>, Observe); 5] = [
+    let factors: [(&str, &Option<String>, Observe); 6] = [
         ("optimization", &settings.optimization, observe_optimization),
         ("link_order", &settings.link_order, observe_link_order),
         ("pie", &settings.pie, observe_pie),
         ("symbol_seed", &settings.symbol_seed, observe_symbol_seed),
         ("compiler_flags", &settings.compiler_flags, observe_flags),
+        (
+            "compiler_version",
+            &settings.compiler_version,
+            observe_compiler,
+        ),
     ];
     let asked = factors
         .into_iter()
@@ -95,6 +100,50 @@ fn observe_flags(asked: &str, facts: &CompilerFacts) -> Observation {
     );
     let level = level_of_share(asked, facts.flagged_compiles, facts.compiles);
     judge_compilations(facts, level, evidence, "without these options")
+}
+
+/// From the programs that the wrappers became, and against it the marks in the executables: code of a
+/// compiler that no wrapper saw has another mark.
+fn observe_compiler(asked: &str, facts: &CompilerFacts) -> Observation {
+    let made: Vec<&str> = facts.compilers.keys().map(String::as_str).collect();
+    let counts: Vec<String> = facts
+        .compilers
+        .iter()
+        .map(|(compiler, count)| format!("{count} by {compiler}"))
+        .collect();
+    let marks: Vec<String> = facts
+        .marks
+        .iter()
+        .map(|(compiler, count)| format!("{compiler} in {count}"))
+        .collect();
+    let started = facts.startup_marks.join(", ");
+    let mut evidence = format!(
+        "{}, {}; {} with marks of compilers in .comment: {}, {} of start-up files",
+        count_of(facts.compiles, "compilation"),
+        counts.join(", "),
+        count_of(facts.marked_executables, "executable"),
+        if marks.is_empty() {
+            "no more".to_owned()
+        } else {
+            marks.join(", ")
+        },
+        if started.is_empty() { "none" } else { &started },
+    );
+    let is_marked = facts.marks.contains_key(asked);
+    let could_be_marked = facts.marked_executables > 0
+        && facts.unmarked_compiles == 0
+        && !facts.startup_marks.iter().any(|mark| mark == asked);
+    let made = made.join(", ");
+    let level = if facts.marks.keys().any(|mark| mark != asked) {
+        evidence += "; another compiler's code is in what was linked";
+        Some(MIXED)
+    } else if could_be_marked && !is_marked {
+        evidence += "; nothing that was linked has its mark";
+        None
+    } else {
+        Some(made.as_str())
+    };
+    judge_compilations(facts, level, evidence, "with a compiler of its own choice")
 }
 
 /// A level that asks for nothing is what compilations have on either side of the wrapper.

@@ -8,10 +8,12 @@ use datamill_protocol::{FactorOffer, FactorStage, MissingLevel};
 
 use super::flags::NO_FLAGS;
 use super::levels::{LINK_ORDERS, OPTIMIZATION_LEVELS, PIE_LEVELS, SYMBOL_SEEDS};
+use crate::compilers::find_installed;
 use crate::program::{DEFAULT_PATH, ProgramKind, identify_program};
 use crate::wrapping::find_wrapped_programs;
 
 const NO_COMPILER: &str = "no compiler is installed here";
+const NO_GCC_OR_CLANG: &str = "neither gcc nor clang is installed here";
 const NO_LINKER: &str = "no linker is installed here";
 
 /// Build tools of a host, by what they are called.
@@ -22,11 +24,14 @@ struct Toolbox {
     folders: Vec<PathBuf>,
 }
 
-/// What this host offers of `optimization`, `link_order`, `pie`, `symbol_seed` and `compiler_flags`.
+/// What this host offers of `optimization`, `link_order`, `pie`, `symbol_seed`, `compiler_flags` and
+/// `compiler_version`.
 ///
-/// A compiler is asked which start-up files it has; nothing is compiled.
+/// Compilers are asked for their versions, and which start-up files they have; nothing is compiled.
 pub fn offer_factors() -> Vec<FactorOffer> {
-    offer_with(&Toolbox::find(DEFAULT_PATH))
+    let mut offers = offer_with(&Toolbox::find(DEFAULT_PATH));
+    offers.push(offer_versions(DEFAULT_PATH));
+    offers
 }
 
 fn offer_with(tools: &Toolbox) -> Vec<FactorOffer> {
@@ -59,6 +64,40 @@ fn offer_with(tools: &Toolbox) -> Vec<FactorOffer> {
         symbol_seed,
         offer("compiler_flags", &[NO_FLAGS], compiles),
     ]
+}
+
+/// Every gcc and clang in these folders; the host is at what its `cc` is.
+fn offer_versions(search_path: &str) -> FactorOffer {
+    let name = "compiler_version";
+    let levels: Vec<String> = find_installed(search_path)
+        .iter()
+        .map(|installed| installed.version.to_string())
+        .collect();
+    if levels.is_empty() {
+        return FactorOffer::none(name, FactorStage::Build, NO_GCC_OR_CLANG);
+    }
+    let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+    FactorOffer::of(name, FactorStage::Build, &levels)
+}
+
+/// Why this host has no such level; `None` when it has it, or the factor is another one.
+pub fn lacks_compiler(name: &str, level: &str) -> Option<String> {
+    if name != "compiler_version" {
+        return None;
+    }
+    let installed = find_installed(DEFAULT_PATH);
+    let levels: Vec<String> = installed
+        .iter()
+        .map(|installed| installed.version.to_string())
+        .collect();
+    if levels.iter().any(|known| known == level) {
+        return None;
+    }
+    let there = match levels.is_empty() {
+        true => NO_GCC_OR_CLANG.to_owned(),
+        false => format!("it has {}", levels.join(", ")),
+    };
+    Some(format!("no such compiler is installed; {there}"))
 }
 
 impl Toolbox {
@@ -143,9 +182,9 @@ mod tests {
     }
 
     #[test]
-    fn a_host_with_a_compiler_offers_all_five_build_factors() {
+    fn a_host_with_a_compiler_offers_all_six_build_factors() {
         let offers = offer_factors();
-        assert_eq!(offers.len(), 5);
+        assert_eq!(offers.len(), 6);
         for offer in &offers {
             assert_eq!(offer.stage, FactorStage::Build);
             assert_eq!(offer.reason, "", "{}", offer.name);

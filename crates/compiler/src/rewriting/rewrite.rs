@@ -124,6 +124,7 @@ fn rewrite_driver_call(mut call: DriverCall, wanted: Wanted) -> Rewritten {
     let link = links.then(|| order_objects(&mut call.arguments, wanted.link_order));
     let seeded = call.options().any(is_symbol_seed) && wanted.symbol_seed.is_some();
     let flagged = !wanted.flags.is_empty() && ends_with(&call, wanted.flags);
+    let unmarked = call.has_option(&["-fno-ident", "-Qn"]);
     let executable = makes_executable(&call).then(|| output_of(&call));
     let mut rewritten = finish(call.arguments, link);
     if generates_code {
@@ -131,6 +132,7 @@ fn rewrite_driver_call(mut call: DriverCall, wanted: Wanted) -> Rewritten {
         rewritten.facts.level = Some(level);
         rewritten.facts.seeded = seeded;
         rewritten.facts.flagged = flagged;
+        rewritten.facts.unmarked = unmarked;
     }
     rewritten.facts.type_left = type_left;
     rewritten.executable = executable;

@@ -11,6 +11,7 @@ use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, open, openat2};
 use rustix::io::Errno;
 
 use crate::build_log::LOG_FILE;
+use crate::compilers::Toolchain;
 use crate::program::{FileIdentity, identify_program, is_executable};
 use crate::settings::{WrapperSettings, invalid_input};
 
@@ -21,7 +22,8 @@ const WORKER: &str = "../datamill-worker";
 /// `search_path` is a colon-separated list of folders whose absolute members are taken under `root`.
 /// Programs that do not exist get no wrapper, so that configure scripts are not misled. The caller
 /// puts the binary at `<dir>/datamill-worker` and `<dir>/bin` first in PATH. Returns the names,
-/// sorted. Fails with `InvalidInput` for an unknown level, and when a file cannot be made.
+/// sorted. A compiler that is asked for is looked for on `search_path` as this process sees it. Fails with
+/// `InvalidInput` for an unknown level or a compiler that is not there, and when a file cannot be made.
 pub fn install_wrappers(
     dir: &Path,
     root: &Path,
@@ -31,6 +33,11 @@ pub fn install_wrappers(
     settings.check().map_err(invalid_input)?;
     let bin = dir.join("bin");
     fs::create_dir_all(&bin)?;
+    let toolchain = settings.compiler_version.as_deref();
+    let toolchain = toolchain
+        .map(|level| Toolchain::find(level, search_path))
+        .transpose();
+    Toolchain::leave(toolchain.map_err(invalid_input)?.as_ref(), dir)?;
     settings.write_into(dir)?;
     let log = fs::File::create(dir.join(LOG_FILE))?;
     // A build may drop its privileges, and must be able to log all the same.

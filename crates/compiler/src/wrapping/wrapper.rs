@@ -13,6 +13,7 @@ use super::chain::{CHAIN_VARIABLE, Chain};
 use super::escape::is_called_by_compiler;
 use crate::arguments::{expand_response_files, names_response_file, write_response_file};
 use crate::build_log::{CallFacts, append_call};
+use crate::compilers::{Driver, Toolchain};
 use crate::program::{FileIdentity, ProgramKind, find_real_program, identify_program};
 use crate::rewriting::{Wanted, WantedPie, is_static, rewrite_call};
 use crate::settings::WrapperSettings;
@@ -50,13 +51,22 @@ fn become_real_program() -> Result<Infallible, String> {
     let chain = Chain::from_environment();
     let mut passed = chain.passed_programs(&name);
     passed.push(FileIdentity::of(&own));
-    let real = find_real_program(&name, env::var_os("PATH"), &passed)
-        .ok_or_else(|| format!("no real {} on PATH behind the wrapper", name.display()))?;
+    let own_driver = || {
+        find_real_program(&name, env::var_os("PATH"), &passed)
+            .ok_or_else(|| format!("no real {} on PATH behind the wrapper", name.display()))
+    };
     if kind == ProgramKind::Assembler {
-        return pass_on(&real, original, &chain, dir);
+        return pass_on(&own_driver()?, original, &chain, dir);
     }
 
     let settings = WrapperSettings::read_from(dir).map_err(|e| e.to_string())?;
+    let chosen = choose_driver(&settings, kind, &name, dir)?;
+    let is_chosen = chosen != Driver::Own;
+    let (real, standard) = match chosen {
+        Driver::Replaced(real, standard) => (real, standard),
+        Driver::Own => (own_driver()?, Vec::new()),
+    };
+    let original = [standard, original].concat();
     let resolved = resolved_name(&real);
     let expanded = expand_response_files(original.clone()).map_err(|e| e.to_string())?;
     let flags = settings.wanted_flags();
@@ -79,6 +89,12 @@ fn become_real_program() -> Result<Infallible, String> {
     if let (Some(link), Some(archive)) = (&mut rewritten.facts.link, &rewritten.archive) {
         link.in_order &= !fs::metadata(archive).is_ok_and(|m| m.len() > EMPTY_ARCHIVE_BYTES);
     }
+    if settings.compiler_version.is_some() && rewritten.facts.level.is_some() {
+        rewritten.facts.compiler = Some(match is_chosen {
+            true => settings.compiler_version.clone().unwrap_or_default(),
+            false => file_name(&resolved),
+        });
+    }
     rewritten.facts.program = resolved;
     rewritten.facts.executable = rewritten.executable.as_deref().map(absolute_name);
     append_call(dir, &rewritten.facts).map_err(|e| e.to_string())?;
@@ -94,6 +110,28 @@ fn become_real_program() -> Result<Infallible, String> {
         command.env(CHAIN_VARIABLE, chain.extended(&name, &real));
     }
     Err(format!("{}: {}", real.display(), command.exec()))
+}
+
+/// The program that stands in for a compiler driver, where a compiler was asked for.
+fn choose_driver(
+    settings: &WrapperSettings,
+    kind: ProgramKind,
+    name: &OsStr,
+    dir: &Path,
+) -> Result<Driver, String> {
+    let compiles = matches!(kind, ProgramKind::Driver | ProgramKind::Preprocessor);
+    if settings.compiler_version.is_none() || !compiles {
+        return Ok(Driver::Own);
+    }
+    let toolchain = Toolchain::read_from(dir).map_err(|e| e.to_string())?;
+    toolchain.map_or(Ok(Driver::Own), |toolchain| {
+        toolchain.choose(&name.to_string_lossy())
+    })
+}
+
+fn file_name(program: &str) -> String {
+    let name = Path::new(program).file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Becomes the assembler, and logs its call if a compilation made it that no wrapper saw.
@@ -137,8 +175,7 @@ fn makes_static_pie(real: &Path, name: &OsStr, chain: &Chain, words: &[OsString]
 
 /// Clang takes the option for a seed and does nothing with it.
 fn has_symbol_seed(resolved: &str) -> bool {
-    let name = Path::new(resolved).file_name().unwrap_or_default();
-    !name.to_string_lossy().contains("clang")
+    !file_name(resolved).contains("clang")
 }
 
 fn absolute_name(file: &OsStr) -> String {

@@ -8,4 +8,5 @@ mod installation;
 mod options;
 mod random;
 mod robustness;
+mod versions;
 mod workshop;

@@ -8,7 +8,7 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use datamill_compiler::WrapperSettings;
+use datamill_compiler::{WrapperSettings, lacks_compiler};
 use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
@@ -85,6 +85,7 @@ impl Levels {
             Some(Ok(())) => self
                 .process
                 .check_on_this_host()
+                .and_then(|()| lacks_compiler(name, level).map_or(Ok(()), Err))
                 .and_then(|()| lacks_level(&Host::here(), name, level).map_or(Ok(()), Err)),
             None => Err("this worker has no such factor".to_owned()),
         }

@@ -195,7 +195,9 @@ fn check_guest_levels(spec: &TrialSpec) -> Result<(), String> {
         };
         let missing = offer.missing.iter().find(|missing| missing.level == *level);
         let reason = missing.map_or(&offer.reason, |missing| &missing.reason);
-        if missing.is_some() || offer.levels.is_empty() {
+        // Of compilers an offer has all that there are.
+        let unlisted = name == "compiler_version" && !offer.levels.contains(level);
+        if missing.is_some() || unlisted || offer.levels.is_empty() {
             return Err(format!(
                 "A guest of this host has no level {level} of {name}: {reason}"
             ));

@@ -324,10 +324,10 @@ fn joining_an_unreachable_coordinator_fails_at_once_and_says_so() {
 fn a_policy_file_with_a_mistake_is_named() {
     let folder = Folder::new("policy");
     let file = folder.path().join("mine.toml");
-    let forbidding = "forbidden_factors = [\"aslr\", \"frequency_governor\"]\n";
+    let forbidding = "forbidden_factors = [\"aslr\", \"Frequency Governor\"]\n";
     for (policy, word) in [
         ("rebot = true\n", "rebot"),
-        (forbidding, "`frequency_governor` is not a factor"),
+        (forbidding, "`Frequency Governor` is not the name of a factor"),
     ] {
         std::fs::write(&file, policy).unwrap();
         let told = worker_command(folder.path())

@@ -11,6 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from datamill.cli.console import make_console
+from datamill.cli.coordinator.coordinator_client import connect
+from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.cli.fleet.registry import allow, forbid, register_folder, show_fleet_factors
 from datamill.cli.json_answer import spell_answer
 from datamill.conduct.question.read_files import read_experiment_file
 from datamill.execution.worker import find_worker, read_offers
@@ -66,13 +69,51 @@ class _FactorFacts:
 @click.option("--all", "with_missing", is_flag=True, help="Also list factors that this host has nothing of.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--name", metavar="FACTOR", help="Only this factor, here or not.")
-def factors(file: Path | None, with_missing: bool, as_json: bool, name: str | None) -> None:
+@click.option("--fleet", is_flag=True, help="Those of the fleet, with how many machines have each level.")
+@click.option(
+    "--register",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FOLDER",
+    help="Register a factor of yours at the coordinator, for everybody.",
+)
+@click.option("--forbid", "forbidden", metavar="FACTOR", help="Forbid it on the fleet (administrators).")
+@click.option("--reason", default="", metavar="TEXT", help="Why it is forbidden.")
+@click.option("--allow", "allowed", metavar="FACTOR", help="Allow it on the fleet again (administrators).")
+@coordinator_options
+def factors(
+    file: Path | None,
+    with_missing: bool,
+    as_json: bool,
+    name: str | None,
+    fleet: bool,
+    register: Path | None,
+    forbidden: str | None,
+    reason: str,
+    allowed: str | None,
+    url: str | None,
+    key: str | None,
+) -> None:
     """List the factors that can be varied here, with their levels on this host.
 
     For each: where it is set, its levels here and those that this host lacks, with the reason, what
     setting it takes, and what the papers found. With an experiment FILE, also the factors that it
-    brings along.
+    brings along. With --fleet, those of the coordinator's fleet, registered ones too; with --name, one of
+    them on each machine.
     """
+    if fleet or register is not None or forbidden is not None or allowed is not None:
+        asked = [fleet, register is not None, forbidden is not None, allowed is not None]
+        if sum(asked) > 1 or file is not None:
+            raise click.UsageError("--fleet, --register, --forbid and --allow each stand alone.")
+        with connect(url, key) as coordinator:
+            if register is not None:
+                register_folder(coordinator, register, as_json=as_json)
+            elif forbidden is not None:
+                forbid(coordinator, forbidden, reason, as_json=as_json)
+            elif allowed is not None:
+                allow(coordinator, allowed, as_json=as_json)
+            else:
+                show_fleet_factors(coordinator, name, as_json=as_json)
+        return
     brought = read_experiment_file(file).user_factors if file is not None else ()
     rows = list_rows(brought)
     if name is not None:

@@ -25,7 +25,8 @@ from datamill.packing.git.git_packages import (
     list_uncommitted,
     write_git_package,
 )
-from datamill.packing.sweep_factors import write_sweep_factor
+from datamill.packing.made_factors.library_factors import write_library_factor
+from datamill.packing.made_factors.sweep_factors import write_sweep_factor
 
 #: Where trials look for programs.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -60,7 +61,7 @@ def make_packages(experiment: Experiment, source: Source, folder: Path) -> MadeP
     """Write the packages that are commands, as they are found from the folder of the file, and the sweeps.
 
     Raises:
-        InputError: when a command's folder or program is not there, each with its line.
+        InputError: when a command's folder or program is not there, or a library is not, each with its line.
     """
     mistakes = Mistakes()
     pins: list[Pin] = []
@@ -86,7 +87,12 @@ def make_packages(experiment: Experiment, source: Source, folder: Path) -> MadeP
     for sweep in experiment.sweeps:
         written = written or WrittenFolder()
         factors.append(written.path / "factor" / sweep.name)
-        write_sweep_factor(factors[-1], sweep)
+        if sweep.libraries:
+            where = source.locate(f"factors.{sweep.name}", "library")
+            mistakes.attempt(partial(write_library_factor, factors[-1], sweep, folder, where), None)
+        else:
+            write_sweep_factor(factors[-1], sweep)
+    mistakes.refuse()
     experiment = replace(experiment, packages=tuple(made["package"]), loads=tuple(made["load"]))
     return MadePackages(experiment, pin_values(source, pins), folders, tuple(factors), tuple(notes), written)
 

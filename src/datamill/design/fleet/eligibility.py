@@ -11,7 +11,7 @@ from datamill.design.fleet.fleet_records import Candidate
 from datamill.design.fleet.reboots import REBOOT_FACTOR, asks_for_reboots, offer_reboots
 from datamill.experiment.experiment import Constraints, Experiment, FactorChoice
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD
-from datamill.experiment.factors.offers import Offers, list_asked_levels
+from datamill.experiment.factors.offers import Offers, find_unlisted_level, list_asked_levels
 from datamill.experiment.quantities import format_clock, format_size
 from datamill.protocol.offers import FactorOffer, MissingLevel
 
@@ -115,6 +115,8 @@ def find_missing_level(
             return lacking[level]
         if level in listed and level not in offer.levels and (name, level) != (BACKGROUND_LOAD, NO_LOAD):
             return MissingLevel(level, "it is not among its levels")
+        if (unlisted := find_unlisted_level(name, (level,), offer)) is not None:
+            return unlisted
     return None
 
 

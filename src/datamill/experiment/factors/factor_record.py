@@ -16,7 +16,8 @@ class Factor:
     `default` is the level of an ordinary system, empty where the host or the package decides it.
     `drawn` are levels at which each trial gets something of its own, drawn from its seed. `screening` are the
     low and the high level at which a screening looks for an effect, none for what is slow, has its dangers,
-    or no hidden factor: such a one is screened only where an experiment names it. `cost` says what
+    or no hidden factor: such a one is screened only where an experiment names it. With `listed`, a host's
+    offer has all of its levels, so that one which is not among them does not exist there. `cost` says what
     setting it takes, `found` what the papers found, and `source` where they say it.
     """
 
@@ -31,6 +32,7 @@ class Factor:
     others: tuple[LevelPattern, ...] = ()
     drawn: tuple[str, ...] = ()
     screening: tuple[str, ...] = ()
+    listed: bool = False
 
     @property
     def build(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, FactorChoice
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD
 from datamill.experiment.messages.mistakes import Mistakes
-from datamill.protocol.offers import FactorOffer
+from datamill.protocol.offers import FactorOffer, MissingLevel
 
 #: Offers of a host, by factor.
 Offers = Mapping[str, FactorOffer]
@@ -73,6 +73,8 @@ def _check_choice(choice: FactorChoice, offer: FactorOffer, experiment: Experime
             "this one has.",
         )
     missing = next((item for item in offer.missing if item.level in _list_named(choice)), None)
+    if missing is None:
+        missing = find_unlisted_level(choice.name, _list_named(choice), offer)
     if missing is not None:
         name, level = choice.name, missing.level
         raise InputError(
@@ -80,6 +82,14 @@ def _check_choice(choice: FactorChoice, offer: FactorOffer, experiment: Experime
             where=where,
             remedy=f"Levels here: {', '.join(list_available_levels(name, experiment, offers))}.",
         )
+
+
+def find_unlisted_level(name: str, levels: Iterable[str], offer: FactorOffer) -> MissingLevel | None:
+    """Return the first level that an offer lacks which lists all that a host has; None without one."""
+    if name not in FACTORS or not FACTORS[name].listed:
+        return None
+    lacking = next((level for level in levels if level not in offer.levels), None)
+    return None if lacking is None else MissingLevel(lacking, "it is not among its levels")
 
 
 def drop_unavailable_policy(experiment: Experiment, offers: Offers) -> Experiment:

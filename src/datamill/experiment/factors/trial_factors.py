@@ -6,7 +6,7 @@ What the papers found is quoted as they state it; "cited" marks what they report
 from __future__ import annotations
 
 from datamill.experiment.factors.factor_record import Factor
-from datamill.experiment.levels import CpuList, FreeText, Name, WholeNumber
+from datamill.experiment.levels import Compiler, CpuList, FreeText, Name, WholeNumber
 
 #: Bytes that the smallest padding variable takes (`P0=` and the final NUL, with a value of two).
 SMALLEST_PADDING_BYTES = 6
@@ -79,6 +79,18 @@ BUILD_FACTORS = (
         found="no figure; various GCC flags are among DataMill's factors",
         source="ICPE 2013 §4.3",
         others=(FreeText('flags, such as "-march=native -fno-inline"'),),
+    ),
+    Factor(
+        "compiler_version",
+        "build",
+        (),
+        default="",
+        summary="the compiler that builds, of those that are installed, whatever name the build system calls",
+        cost="a build for each level",
+        found="no figure; compilers are among DataMill's factors, and left out of its experiments",
+        source="ICPE 2013 §4.3, §8",
+        others=(Compiler(),),
+        listed=True,
     ),
 )
 

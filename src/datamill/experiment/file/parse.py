@@ -46,8 +46,8 @@ from datamill.experiment.file.parse_replication import (
     parse_stopping_rule,
 )
 from datamill.experiment.file.parse_responses import parse_responses
-from datamill.experiment.file.parse_sweeps import place_arguments
 from datamill.experiment.file.source import Source
+from datamill.experiment.file.sweeps.parse_sweeps import place_arguments
 from datamill.experiment.hypothesis import Hypothesis, parse_hypothesis
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.experiment.messages.suggestions import suggest_name

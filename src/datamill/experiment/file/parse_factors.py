@@ -14,8 +14,8 @@ from datamill.experiment.experiment import FactorChoice, Package, Sweep, Treatme
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD, USUAL_FACTORS
 from datamill.experiment.factors.factor_record import Factor
 from datamill.experiment.file.fields import IDENTIFIER, spell_value, take_table, take_tables, take_typed
-from datamill.experiment.file.parse_sweeps import parse_sweep
 from datamill.experiment.file.source import Source
+from datamill.experiment.file.sweeps.parse_sweeps import parse_sweep
 from datamill.experiment.levels import FreeText, WholeNumber, read_range, split_range
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.experiment.messages.suggestions import suggest_name

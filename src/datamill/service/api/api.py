@@ -14,10 +14,11 @@ from datamill.experiment.messages.arguments import speak_command_line
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
-from datamill.service.api import accounting, experiments, queueing, stream, workers
+from datamill.service.api import accounting, experiments, stream
 from datamill.service.api.answers import analyses, predictions, tables
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
+from datamill.service.api.fleet import factors, queueing, workers
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.watching.places import FullError
@@ -37,6 +38,7 @@ api = DocumentedApi(
 api.add_router("/experiments", experiments.router)
 api.add_router("/experiments", stream.router)
 api.add_router("/workers", workers.router)
+api.add_router("/factors", factors.router)
 api.add_router("", accounting.router)
 api.add_router("", analyses.router)
 api.add_router("", predictions.router)

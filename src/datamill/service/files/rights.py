@@ -18,7 +18,7 @@ from datamill.service.accounts import find_user_of_key, is_admin, list_visible_e
 from datamill.service.coordinator.messages.orders import list_lease_files
 from datamill.service.files.store import name_holder, name_stored_file
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import Artifact, FileHolder, FleetWorker, StoredFile, Trial
+from datamill.service.models import Artifact, FileHolder, FleetWorker, RegisteredFactor, StoredFile, Trial
 from datamill.service.states import WorkerState
 
 _HEAD = msgspec.json.Decoder(BundleHead)
@@ -82,7 +82,7 @@ def needs_not_bring(asking: FileUser, sha256: str) -> bool:
 
 
 def may_user_read(user: User, sha256: str) -> bool:
-    """Tell whether a user brought a file, or may see an experiment that it belongs to."""
+    """Tell whether a user brought a file, may see an experiment that it belongs to, or it is registered."""
     if is_admin(user) or StoredFile.objects.filter(sha256=sha256, owner=user).exists():
         return True
     if FileHolder.objects.filter(file_id=sha256, holder=name_holder(user)).exists():
@@ -91,6 +91,7 @@ def may_user_read(user: User, sha256: str) -> bool:
     return (
         Artifact.objects.filter(file_id=sha256, attempt__trial__experiment__in=visible).exists()
         or Trial.objects.filter(package_sha256=sha256, experiment__in=visible).exists()
+        or RegisteredFactor.objects.filter(pk=sha256).exists()
         # Few heads hold the digits, and some of these in a name that someone chose.
         or any(
             sha256.encode() in bytes(head) and sha256 in _list_brought(bytes(head))

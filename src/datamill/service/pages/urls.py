@@ -10,7 +10,7 @@ from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
 from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
 from datamill.service.pages.experiments.trials import trials
-from datamill.service.pages.fleet import quarantine, queue, workers
+from datamill.service.pages.fleet import factors, quarantine, queue, workers
 from datamill.service.pages.new_experiment import steps as new_experiment
 
 
@@ -90,6 +90,9 @@ urlpatterns = [
     path("workers/<str:name>/<str:change>", workers.change_worker, name="worker-change"),
     path("queue", queue.show_queue, name="queue"),
     path("queue/share", queue.change_share, name="queue-share"),
+    path("factors", factors.list_fleet_factors, name="factors"),
+    path("factors/<str:name>", factors.show_factor, name="factor"),
+    path("factors/<str:name>/<str:change>", factors.change_rule, name="factor-change"),
     path("quarantine", quarantine.show_quarantine, name="quarantine"),
     path("quarantine/<str:sha256>/lift", quarantine.lift, name="quarantine-lift"),
     path("audit", audit.show_audit, name="audit"),

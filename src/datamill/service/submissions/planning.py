@@ -40,6 +40,11 @@ from datamill.service.coordinator.joining.policies import (
     list_all_needs,
 )
 from datamill.service.coordinator.joining.ways import find_way
+from datamill.service.coordinator.registry.rules import (
+    check_factor_rules,
+    list_forbidden,
+    withhold_forbidden,
+)
 from datamill.service.files.rights import list_unusable_files
 from datamill.service.files.store import is_sha256
 from datamill.service.models import FleetWorker, Quarantine
@@ -251,6 +256,8 @@ def _check_files(submission: Submission, experiment: Experiment) -> None:
             where=submission.file_name,
         )
     check_factor_names(experiment, tuple(by_kind["factor"]))
+    factors = {item.sha256: item.name for item in submission.files if item.kind == "factor"}
+    check_factor_rules(experiment, factors, list_forbidden(), submission.file_name)
     digests = {item.sha256 for item in submission.files}
     barred = Quarantine.objects.filter(sha256__in=digests, lifted_unix_s=None).first()
     if barred is not None:
@@ -268,6 +275,7 @@ def list_candidates(
     """Return the workers that might take part, and those whose state or owner forbids it."""
     candidates, excluded = [], []
     busy = list_busy_times()
+    forbidden = list_forbidden()
     builds = any(item.has_setup for item in _list_packages(submission))
     shipped = [ShippedFile(item.kind, item.name, item.sha256, item.bytes) for item in submission.files]
     needs = list_all_needs(experiment)
@@ -284,6 +292,7 @@ def list_candidates(
             excluded.append(Ineligible(worker.name, reason, _phrase_way(worker, experiment, user, shipped)))
             continue
         candidate = describe_candidate(worker, busy.get(worker.worker_id, 0.0), experiment.isolation)
+        candidate = replace(candidate, offers=withhold_forbidden(candidate.offers, forbidden))
         if not builds:
             candidate = replace(candidate, offers=withdraw_build_policy(experiment, candidate.offers))
         candidates.append(candidate)

@@ -18,6 +18,7 @@ from datamill.experiment.messages.numbers import format_fixed
 from datamill.protocol.fleet import READ_FLEET_VERSIONS, EnrolmentRequest, Inventory
 from datamill.protocol.trial import READ_VERSIONS
 from datamill.service.coordinator.joining.hardware import check_numbers, digest_hardware, list_hardware_levels
+from datamill.service.coordinator.registry.policy_names import check_policy_names
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import EnrolmentToken, FleetWorker
@@ -97,8 +98,8 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
     and a new credential.
 
     Raises:
-        InputError: an unknown, expired or used token, a key that is in the fleet already, or versions that
-            coordinator and worker do not share.
+        InputError: an unknown, expired or used token, a key that is in the fleet already, a policy that names
+            no factor, or versions that coordinator and worker do not share.
     """
     check_versions(request.inventory)
     for told in (request.inventory, request.policy):
@@ -109,6 +110,7 @@ def enrol_worker(request: EnrolmentRequest, now_s: float) -> EnrolledWorker:
             where="policy",
             remedy="Name fewer packages.",
         )
+    check_policy_names(request.policy)
     if not _PUBLIC_KEY.fullmatch(request.public_key):
         raise InputError("this is not the public key of a worker", where="public_key")
     with transaction.atomic():

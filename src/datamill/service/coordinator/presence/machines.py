@@ -15,6 +15,7 @@ from datamill.service.coordinator.joining.enrolment import check_versions
 from datamill.service.coordinator.joining.hardware import check_numbers, digest_hardware, list_hardware_levels
 from datamill.service.coordinator.leasing.entries import WorkerEntry
 from datamill.service.coordinator.leasing.ledger import Ledger
+from datamill.service.coordinator.registry.policy_names import check_policy_names
 from datamill.service.coordinator.state.events import EventKind, NewEvent
 from datamill.service.coordinator.state.rows import select_rows, update_rows
 from datamill.service.models import FleetWorker
@@ -49,7 +50,9 @@ class MachineBook:
             self._known[worker_id] = _Machine(name, bytes(inventory), bytes(policy), levels)
 
     def note(self, ledger: Ledger, worker: WorkerEntry, inventory: bytes, policy: Policy) -> None:
-        """Take in what a machine of those that were read tells, and drain it when we cannot speak with it.
+        """Take in what a machine of those that were read tells.
+
+        It is drained when we cannot speak with it, or its policy forbids what is no factor.
 
         Raises:
             msgspec.MsgspecError: when the inventory cannot be read, or holds numbers without end.
@@ -77,6 +80,13 @@ class MachineBook:
         except InputError as error:
             details.append(error.message)
             ledger.drain(worker, error.message)
+        if machine.policy != told[1]:
+            try:
+                check_policy_names(policy)
+            except InputError as error:
+                why = f"{error.where}: {error.message}. {error.remedy}"
+                details.append(why)
+                ledger.drain(worker, why)
         if details:
             ledger.events.append(
                 NewEvent(EventKind.CHANGED, worker_id=worker.worker_id, detail="; ".join(details))

@@ -13,6 +13,7 @@ from datamill.experiment.experiment import Package, Sweep
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.file.fields import IDENTIFIER, spell_value
 from datamill.experiment.file.source import Source
+from datamill.experiment.file.sweeps.parse_libraries import LIBRARY_PATH, parse_library
 from datamill.experiment.messages.mistakes import Mistakes
 
 _KEYS = ("env", "argument", "levels")
@@ -27,11 +28,13 @@ _VARIABLE = "DATAMILL_ARGUMENT_{}"
 
 
 def parse_sweep(name: str, table: Mapping[str, object], source: Source) -> Sweep:
-    """Return the factor of a table with `env` or `argument`, and `levels`.
+    """Return the factor of a table with `env` or `argument`, and `levels`, or with `library`.
 
     Raises:
         InputError: for each of them that cannot be, with its line.
     """
+    if "library" in table:
+        return parse_library(name, table, source)
     section = f"factors.{name}"
 
     def refuse(key: str, message: str, remedy: str) -> InputError:
@@ -137,7 +140,7 @@ def place_arguments(
 
     def check(sweep: Sweep) -> None:
         section = f"factors.{sweep.name}"
-        key = "argument" if sweep.argument else "env"
+        key = "argument" if sweep.argument else "library" if sweep.libraries else "env"
         written = source.find_line(section) is not None
         where = source.locate(section, key) if written else source.locate("factors", sweep.name)
         commands = [item.command.text for item in packages if item.command is not None]
@@ -148,7 +151,9 @@ def place_arguments(
             raise InputError(
                 f'the factors "{taken}" and "{sweep.name}" set the same, {sweep.argument or sweep.variable}',
                 where=where,
-                remedy="Give each its own.",
+                remedy="Put the libraries of a level into one folder."
+                if sweep.variable == LIBRARY_PATH
+                else "Give each its own.",
             )
         if sweep.argument and not any(sweep.argument in text for text in commands):
             raise InputError(

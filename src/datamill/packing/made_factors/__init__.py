@@ -1,0 +1,1 @@
+"""Factors that are written from what an experiment file says of them."""
