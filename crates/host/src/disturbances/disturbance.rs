@@ -137,6 +137,7 @@ impl HostLook {
                     .saturating_sub(span_ns),
             ),
             kernel_lines: later.kernel_lines.clone(),
+            busiest: Vec::new(),
             untold: Vec::new(),
         };
         facts.untold = untold(&facts, later.has_kernel_log);
@@ -194,7 +195,12 @@ fn processor_times(stat: &str, ticks_per_second: u64) -> Option<ProcessorTimes> 
     })
 }
 
-fn ticks_per_second() -> u64 {
+/// Processor time of everything since the start of the machine, as `/proc/stat` has it.
+pub(super) fn busy_time_ns(stat: &str) -> Option<u64> {
+    processor_times(stat, ticks_per_second()).map(|times| times.busy_ns)
+}
+
+pub(super) fn ticks_per_second() -> u64 {
     // SAFETY: no pointers involved.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).unwrap_or(0).max(1)
@@ -224,7 +230,7 @@ fn named_values(text: &str, names: &[&'static str]) -> BTreeMap<&'static str, u6
 }
 
 /// Total of the line `some avg10=… avg60=… avg300=… total=MICROSECONDS`.
-fn stall_ns(pressure: &str) -> Option<u64> {
+pub(super) fn stall_ns(pressure: &str) -> Option<u64> {
     let line = pressure.lines().find(|line| line.starts_with("some "))?;
     let total: u64 = line.rsplit_once("total=")?.1.trim().parse().ok()?;
     total.checked_mul(1000)
