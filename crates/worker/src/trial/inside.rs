@@ -247,18 +247,23 @@ fn run_package(
     parts
         .factors
         .extend(levels.observe(world, witness.as_ref()));
+    let mut locked = None;
     prepare_world(
         levels,
         &stage,
         conditions,
+        &mut locked,
         &mut parts.warmups,
         &mut parts.factors,
     )?;
     let load_before = load.map(Load::look).transpose()?;
     let others_before = assignment.others.map(OtherProcesses::look);
-    let before = HostLook::take(assignment.kernel_log);
+    // What others do on processors that are not the trial's is no disturbance of it.
+    let counted = assignment.levels.host.shielded_processors();
+    let look = || HostLook::take_of(assignment.kernel_log, counted.as_deref());
+    let before = look();
     let ended = run_script(&stage, &measured_script(conditions, None));
-    let after = HostLook::take(assignment.kernel_log);
+    let after = look();
     let others_after = assignment.others.map(OtherProcesses::look);
     let load_after = load.map(Load::look).transpose()?;
     load.map_or(Ok(()), Load::stop)?;
@@ -267,6 +272,7 @@ fn run_package(
     let beside = BesideRun {
         looks,
         witness: witness.as_ref(),
+        locked: locked.as_ref(),
         run,
     };
     parts.factors.extend(levels.observe_beside(&beside));
