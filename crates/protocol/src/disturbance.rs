@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct DisturbanceFacts {
     /// From the first to the second look, monotonic clock.
     pub span_ns: u64,
+    /// Processors that the processor times are of, as a list: those that a trial has for itself; absent: all.
+    pub processors: Option<String>,
     /// Processor time that the hypervisor gave to others, over all processors.
     pub steal_time_ns: Option<u64>,
     /// Processor time of everything, over all processors.

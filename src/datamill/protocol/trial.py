@@ -258,6 +258,7 @@ class DisturbanceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """What else went on on the whole machine while `run.sh` ran."""
 
     span_ns: int = 0
+    processors: str | None = None
     steal_time_ns: int | None = None
     busy_time_ns: int | None = None
     other_time_ns: int | None = None
