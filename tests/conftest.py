@@ -41,6 +41,7 @@ GROUPS = {
         "tests/acceptance/test_hidden_factors.py",
         "tests/acceptance/test_interrupted_experiments.py",
         "tests/acceptance/test_nothing_stays.py",
+        "tests/acceptance/test_quiet_machines.py",
         "tests/integration/test_fleet_firewall.py",
         "tests/integration/hostile/test_package_",
     ),

@@ -24,9 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {package.name: package for package in list_shipped_packages()}
 #: Enough to see that a package works, and as little as that.
 SMALL = {
+    "aes": "ROUNDS=1",
     "dhrystone": "ITERATIONS=200000",
     "fft": "TRANSFORMS=20",
     "fft-alloc": "TRANSFORMS=20",
+    "http": "REQUESTS=50",
+    "rpc": "CALLS=20",
     "latt": "CLIENTS=2\nWORK_BYTES=4096\nLOAD='sleep 0.3'",
     "loopback": "MEGABYTES=20\nROUND_TRIPS=50",
     "strings": "OPERATIONS=2000",
@@ -132,7 +135,7 @@ def test_one_command_lists_every_package_with_its_responses_licence_and_needs(da
             assert f"{response['name']} (" in text
         assert (package["kind"] == "load") == (not package["responses"])
     repeated = {name for name, package in facts.items() if any(r["repeated"] for r in package["responses"])}
-    assert repeated == {"dhrystone", "fft", "fft-alloc", "strings"}
+    assert repeated == {"aes", "dhrystone", "fft", "fft-alloc", "http", "rpc", "strings"}
     assert "many measurements in one execution: transform_time_s" in text
     assert facts["perl"]["fetched_first"] == ["perl"]
     assert facts["xz"]["fetched_first"] == ["xz-utils", "snappy"]

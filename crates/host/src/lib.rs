@@ -16,7 +16,9 @@ pub use changes::{
     Restored, SwapArea, UserVerbs, abandoned_states, check_writable, foresee_restore, make_changes,
     plan_setting, read_setting, restore_host, swap_areas_in_use, unescape_kernel_path,
 };
-pub use disturbances::{HostLook, KernelLog, measure_noise};
+pub use disturbances::{
+    HostLook, KernelLog, OtherProcesses, ProcessLook, measure_noise, wait_for_quiet,
+};
 pub use ending_signals::EndingSignals;
 pub use factors::{
     FileSetting, HostFactor, HostLevels, LevelError, host_factors, lacks_level, offer_factors,

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct DisturbanceFacts {
     /// From the first to the second look, monotonic clock.
     pub span_ns: u64,
+    /// Processors that the processor times are of, as a list: those that a trial has for itself; absent: all.
+    pub processors: Option<String>,
     /// Processor time that the hypervisor gave to others, over all processors.
     pub steal_time_ns: Option<u64>,
     /// Processor time of everything, over all processors.
@@ -50,6 +52,21 @@ pub struct DisturbanceFacts {
     pub suspended_ns: Option<u64>,
     /// Lines of the kernel's log of level warning or worse, at most 20.
     pub kernel_lines: Vec<String>,
+    /// Other processes that used most of the processors, busiest first, at most 5: those that lived at the
+    /// second look.
+    pub busiest: Vec<ProcessUse>,
     /// What this host does not tell and why, one phrase each.
     pub untold: Vec<String>,
+}
+
+/// A process of the host that is none of the trial's, and what it used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessUse {
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// Its number.
+    pub pid: u32,
+    /// Processor time of all its threads, in the kernel's ticks of usually 10 ms.
+    pub processor_time_ns: u64,
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::offer::FactorOffer;
+use crate::quiet::QuietRule;
 use crate::record::{Accelerator, HostFacts, IsolationKind, TrialRecord};
 use crate::spec::{KernelInterface, TrialSpec};
 
@@ -128,6 +129,8 @@ pub struct Policy {
     pub covered: Vec<String>,
     /// Folders that packages may ask to see, and what is in them; absolute paths.
     pub folders: Vec<String>,
+    /// When trials wait until this machine is quiet whose experiment does not say so; absent: they do not.
+    pub quiet: Option<QuietRule>,
 }
 
 /// `POST /api/workers/enrol`: a machine joins the fleet.

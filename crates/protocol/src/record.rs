@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::DisturbanceFacts;
+use crate::quiet::QuietFacts;
 use crate::spec::{BuildPolicy, Needs};
 
 /// What happened in one attempt at one trial.
@@ -50,6 +51,9 @@ pub struct TrialRecord {
     /// Executions of `run.sh` before the measured one.
     #[serde(default)]
     pub warmups: Vec<PhaseFacts>,
+    /// How it waited for a quiet machine before `run.sh`; absent when it was not to wait or came not so far.
+    #[serde(default)]
+    pub quiet: Option<QuietFacts>,
     /// `run.sh`; absent when not reached.
     pub run: Option<PhaseFacts>,
     /// What else went on while `run.sh` ran; absent when it was not reached.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::quiet::QuietRule;
+
 /// One planned trial, as handed to `datamill-worker run-trial`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +37,9 @@ pub struct TrialSpec {
     /// Absolute paths of the host that the trial must not see, besides those that no trial sees.
     #[serde(default)]
     pub covered: Vec<String>,
+    /// When `run.sh` is to wait until the machine is quiet; absent: it does not wait.
+    #[serde(default)]
+    pub quiet: Option<QuietRule>,
     /// Whether this trial may reuse a build of the same package and build factors.
     pub build: BuildPolicy,
     /// Seed of this trial, below 2^53, for anything that the worker draws at random.

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use datamill_host::KernelLog;
+use datamill_host::{KernelLog, OtherProcesses};
 use datamill_protocol::TrialSpec;
 
 use crate::factors::{EnvironmentFactor, Levels};
@@ -31,6 +31,8 @@ pub struct Assignment<'a> {
     pub interrupt: &'a Interrupt,
     /// The kernel's log, opened before the world was entered.
     pub kernel_log: Option<&'a KernelLog>,
+    /// The host's processes that are none of the trial's, found before the world was entered.
+    pub others: Option<&'a OtherProcesses>,
     /// Factors of the environment that the experiment brings along.
     pub environment_factors: &'a [EnvironmentFactor],
 }

@@ -6,6 +6,7 @@
    Jens Axboe's Latt as section 3.1 of "Why You Should Care About Quantile Regression" (ASPLOS 2013)
    describes it, with its buffer in memory; written anew. */
 #define _GNU_SOURCE
+#include "idleness.h"
 #include "task.h"
 
 #include <errno.h>
@@ -226,7 +227,7 @@ static int64_t draw_interval_ns(uint64_t *state, int64_t from, int64_t to)
 
 /* Wakes all clients again and again while the load runs; returns the number of rounds. */
 static long wake_clients(struct client *clients, long count, int64_t from_ns, int64_t to_ns,
-                         struct observer *observer)
+                         struct observer *observer, struct idleness *idleness)
 {
     uint64_t state = 0;
     while (state == 0)
@@ -254,6 +255,8 @@ static long wake_clients(struct client *clients, long count, int64_t from_ns, in
            leave out the slow ones. */
         while (wait_for_event(-1) == LOAD_ENDED)
             ended = 1;
+        if (note_idleness(idleness, rounds - 1) != 0)
+            fail("/proc/stat cannot be read any more", errno);
         observe(observer);
     }
     return rounds;
@@ -269,6 +272,18 @@ static void write_series(FILE *file, const char *name, const struct client *clie
             fprintf(file, "%s%.3f", round || number ? "," : "",
                     (double)(work ? wakeup->work_ns : wakeup->latency_ns) / 1e3);
         }
+    fputs("],\n", file);
+}
+
+/* One value for each latency: that of its round. */
+static void write_idleness(FILE *file, const struct idleness *idleness, long count, long rounds)
+{
+    if (!idleness->shares)
+        return;
+    fputs("\"idle_share\": [", file);
+    for (long round = 0; round < rounds; round++)
+        for (long number = 0; number < count; number++)
+            fprintf(file, "%s%.4f", round || number ? "," : "", idleness->shares[round]);
     fputs("],\n", file);
 }
 
@@ -292,7 +307,8 @@ static double to_seconds(struct timeval time)
 
 /* In the order of the requests: all clients of the first round, all of the second, and so on. */
 static void write_metrics(const char *path, const struct client *clients, long count, long rounds,
-                          const struct load *load, const struct observer *observer)
+                          const struct load *load, const struct observer *observer,
+                          const struct idleness *idleness)
 {
     FILE *file = fopen(path, "w");
     if (!file)
@@ -301,6 +317,7 @@ static void write_metrics(const char *path, const struct client *clients, long c
     write_series(file, "latency_us", clients, count, rounds, 0);
     if (clients->task.bytes)
         write_series(file, "work_time_us", clients, count, rounds, 1);
+    write_idleness(file, idleness, count, rounds);
     fprintf(file, "\"wakeups\": %ld, \"clients\": %ld, \"work_bytes\": %zu, \"packed_bytes\": %zu,\n",
             rounds * count, count, clients->task.bytes, clients->packed_bytes);
     write_accounts(file, clients, count);
@@ -356,8 +373,10 @@ int main(int argument_count, char **arguments)
     long count = 8, work_bytes = 65536, from_us = 1000, to_us = 19000;
     const char *path = "metrics.json";
     struct observer observer = {0};
+    struct idleness idleness = {0};
+    long wants_idleness = 0;
     int option;
-    while ((option = getopt(argument_count, arguments, "+c:b:f:t:n:o:w:")) != -1)
+    while ((option = getopt(argument_count, arguments, "+c:b:f:t:n:o:w:i:")) != -1)
         switch (option) {
         case 'c': count = read_number(optarg, "CLIENTS", 1, 400); break;
         case 'b': work_bytes = read_number(optarg, "WORK_BYTES", 0, 1L << 28); break;
@@ -366,11 +385,12 @@ int main(int argument_count, char **arguments)
         case 'n': capacity = read_number(optarg, "MAX_WAKEUPS", 1, 100000000); break;
         case 'o': path = optarg; break;
         case 'w': observer.command = *optarg ? optarg : NULL; break;
+        case 'i': wants_idleness = read_number(optarg, "IDLENESS", 0, 1); break;
         default: optind = argument_count;
         }
     if (optind >= argument_count) {
         fputs("usage: latt [-c CLIENTS] [-b WORK_BYTES] [-f MIN_INTERVAL_US] [-t MAX_INTERVAL_US]\n"
-              "            [-n MAX_WAKEUPS] [-o FILE] [-w OBSERVER] COMMAND [ARGUMENT...]\n", stderr);
+              "            [-n MAX_WAKEUPS] [-o FILE] [-w OBSERVER] [-i 0|1] COMMAND [ARGUMENT...]\n", stderr);
         return 2;
     }
     if (to_us < from_us) {
@@ -389,9 +409,12 @@ int main(int argument_count, char **arguments)
     observer.runs = 0;
     observer.time_ns = 0;
 
+    if (wants_idleness && begin_idleness(&idleness, capacity) != 0)
+        fail("the idleness of the processors cannot be read", errno);
+
     struct load load = {.command = arguments + optind};
     start_thread(&load.thread, watch_load, &load);
-    long rounds = wake_clients(clients, count, from_us * 1000, to_us * 1000, &observer);
+    long rounds = wake_clients(clients, count, from_us * 1000, to_us * 1000, &observer, &idleness);
     pthread_join(load.thread, NULL);
     for (long number = 0; number < count; number++) {
         close(clients[number].wake[1]);
@@ -400,7 +423,7 @@ int main(int argument_count, char **arguments)
 
     check_load(&load);
     check_wakeups(clients, count, rounds);
-    write_metrics(path, clients, count, rounds, &load, &observer);
+    write_metrics(path, clients, count, rounds, &load, &observer, &idleness);
     printf("%ld wake-ups, %ld of each client, in %.3f s\n", rounds * count, rounds,
            (double)(load.ended_ns - load.started_ns) / 1e9);
     return 0;

@@ -256,6 +256,27 @@ class DesignChoice:
     strength: int = 2
 
 
+#: Before which trials a worker waits until its machine is quiet.
+QuietMoment = Literal["never", "after_reboot", "always"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuietChoice:
+    """Before which trials a worker waits until its machine is quiet, and what that is.
+
+    In a window of `window_s` at most `processors` are busy, in at most the share `pressure` of it some task
+    waits for a processor, for memory, or for input and output, and the busiest disk has something to do in at
+    most the share `disk`. After `limit_s` the trial runs all the same.
+    """
+
+    when: QuietMoment = "after_reboot"
+    window_s: float = 2.0
+    limit_s: float = 60.0
+    processors: float = 0.1
+    pressure: float = 0.05
+    disk: float = 0.05
+
+
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """Question, factors, responses, replication and limits, fixed before data.
@@ -298,6 +319,7 @@ class Experiment:
     fleet: FleetChoice = FleetChoice()
     screen: ScreenFirst = "never"
     hypothesis: Hypothesis | None = None
+    quiet: QuietChoice = QuietChoice()
 
     @property
     def choices(self) -> tuple[FactorChoice, ...]:

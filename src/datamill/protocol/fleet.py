@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from datamill.protocol.offers import FactorOffer
+from datamill.protocol.quiet import QuietRule
 from datamill.protocol.trial import (
     Accelerator,
     HostFacts,
@@ -90,6 +91,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guests_only: bool = False
     covered: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    quiet: QuietRule | None = None
 
 
 class EnrolmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from datamill.protocol.quiet import ProcessUse, QuietFacts, QuietRule
+
 SCHEMA_VERSION = 4
 #: Versions of trial records that are read: what 2, 3 and 4 added has defaults.
 READ_VERSIONS = (1, 2, 3, 4)
@@ -110,6 +112,7 @@ class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     warmup: int = 0
     needs: Needs = NO_NEEDS
     covered: tuple[str, ...] = ()
+    quiet: QuietRule | None = None
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -260,6 +263,7 @@ class DisturbanceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """What else went on on the whole machine while `run.sh` ran."""
 
     span_ns: int = 0
+    processors: str | None = None
     steal_time_ns: int | None = None
     busy_time_ns: int | None = None
     other_time_ns: int | None = None
@@ -280,6 +284,7 @@ class DisturbanceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     clock_jump_ns: int | None = None
     suspended_ns: int | None = None
     kernel_lines: tuple[str, ...] = ()
+    busiest: tuple[ProcessUse, ...] = ()
     untold: tuple[str, ...] = ()
 
 
@@ -312,3 +317,4 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fa
     disturbance: DisturbanceFacts | None = None
     unrestored: tuple[str, ...] = ()
     resources: ResourceFacts | None = None
+    quiet: QuietFacts | None = None

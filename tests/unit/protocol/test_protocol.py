@@ -34,7 +34,7 @@ KINDS: dict[str, Any] = {
 EXAMPLES = sorted((PROTOCOL / "examples").glob("*.json"))
 CLASSES = {
     cls.__name__: cls
-    for module in (offers, trial_record, noise, messages, commands)
+    for module in (offers, trial_record, quiet, noise, messages, commands)
     for cls in vars(module).values()
     if isinstance(cls, type) and (issubclass(cls, msgspec.Struct) or is_dataclass(cls))
 }

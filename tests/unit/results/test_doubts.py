@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from synthetic import make_phase, make_record
 
+from datamill.protocol.quiet import ProcessUse, QuietFacts, QuietRule, QuietWindow
 from datamill.protocol.trial import DisturbanceFacts, TrialRecord
 from datamill.results.judgement.doubts import RULES, judge_disturbances
 
@@ -26,10 +27,25 @@ QUIET: dict[str, Any] = {
 }
 
 
-def make_trial(number: int, *, switches: int = 5, **changes: Any) -> TrialRecord:
+#: A trial that waited in vain: the second processor was busy to the end.
+NOT_QUIET = QuietFacts(
+    rule=QuietRule(),
+    waited_ns=60_000_000_000,
+    windows=30,
+    quiet=False,
+    last=QuietWindow(1.02, 0.01, 0.0, 0.0, 0.0),
+    busiest=(ProcessUse("cron; job", 7, 59_000_000_000),),
+    untold=(),
+)
+
+
+def make_trial(
+    number: int, *, switches: int = 5, quiet: QuietFacts | None = None, **changes: Any
+) -> TrialRecord:
     return make_record(
         f"t{number:02d}",
         run=make_phase(involuntary_switches=switches),
+        quiet=quiet,
         disturbance=DisturbanceFacts(**(QUIET | changes)),
     )
 
@@ -44,6 +60,7 @@ def judge_among_quiet_trials(**changes: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("rule", "changes"),
     [
+        ("not quiet", {"quiet": NOT_QUIET}),
         ("steal", {"steal_time_ns": 20_000_000}),
         ("other processes", {"other_time_ns": 80_000_000}),
         ("interrupts", {"interrupt_time_ns": 90_000_000, "other_time_ns": 100_000_000}),
@@ -60,6 +77,21 @@ def judge_among_quiet_trials(**changes: Any) -> list[str]:
 )
 def test_one_disturbance_breaks_one_rule(rule: str, changes: dict[str, Any]) -> None:
     assert judge_among_quiet_trials(**changes) == [rule]
+
+
+def test_a_doubt_names_what_kept_the_machine_busy_in_one_piece() -> None:
+    (doubt,) = judge_disturbances([make_trial(1, quiet=NOT_QUIET)])["t01", 1]
+    assert doubt.seen == (
+        "the machine was not quiet after 60 s, 1.02 processors busy (cron? job 59.00 s)"
+    )
+    busy = (ProcessUse("stress", 9, 70_000_000),)
+    (doubt,) = judge_disturbances([make_trial(1, other_time_ns=80_000_000, busiest=busy)])["t01", 1]
+    assert doubt.seen.endswith("80 ms of processor time (stress 0.07 s)")
+
+
+def test_a_trial_that_found_its_machine_quiet_is_not_doubted() -> None:
+    found = msgspec.structs.replace(NOT_QUIET, quiet=True)
+    assert judge_disturbances([make_trial(1, quiet=found)]) == {}
 
 
 def test_every_rule_has_been_tried() -> None:

@@ -10,6 +10,10 @@ use datamill_protocol::{
 use crate::disk::read_if_there;
 use crate::machine::{Machine, Refusal};
 
+/// Longest wait for a quiet machine that only its owner asks for: coordinators leave twice that for what no
+/// limit of an experiment speaks of.
+const LONGEST_WAIT_S: f64 = 60.0;
+
 /// Reads a policy file; a missing one allows all users, packages and factors, and neither reboots nor
 /// anything of the machine that packages usually do not get. The error names the file.
 pub fn read_policy(path: &Path, machine: &dyn Machine) -> Result<Policy, String> {
@@ -20,7 +24,7 @@ pub fn read_policy(path: &Path, machine: &dyn Machine) -> Result<Policy, String>
     let text = String::from_utf8(text).map_err(|error| at(error.to_string()))?;
     let policy: Policy = toml::from_str(&text).map_err(|error| {
         at(format!(
-            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered, folders (lists of texts), reboot, network, privileged, plain, guests_only (true or false) and package_bytes (a number)",
+            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered, folders (lists of texts), reboot, network, privileged, plain, guests_only (true or false), package_bytes (a number) and quiet (a table)",
             error.to_string().trim_end()
         ))
     })?;
@@ -42,6 +46,15 @@ pub fn read_policy(path: &Path, machine: &dyn Machine) -> Result<Policy, String>
         return Err(at(format!(
             "forbidden_factors: `{name}` is not the name of a factor; `datamill factors --all` lists those of datamill, `datamill factors --fleet` those that are registered as well"
         )));
+    }
+    if let Some(rule) = &policy.quiet {
+        rule.check().map_err(|cause| at(format!("quiet.{cause}")))?;
+        if rule.limit_s > LONGEST_WAIT_S {
+            return Err(at(format!(
+                "quiet.limit_s: {} s is more than the {LONGEST_WAIT_S} s for which a coordinator waits; an experiment may ask for more",
+                rule.limit_s
+            )));
+        }
     }
     for (key, paths) in [
         ("devices", &policy.devices),
@@ -132,10 +145,11 @@ fn wanted_kind(spec: &TrialSpec, strongest: IsolationKind) -> IsolationKind {
     }
 }
 
-/// The lease with what the policy covers, and with the kind of world that was checked: should that
+/// The lease with what the policy covers, with its rule of quiet where the experiment has none, and with the kind of world that was checked: should that
 /// turn out impossible, nothing weaker takes its place.
 pub fn keep_apart(mut lease: Lease, policy: Policy, strongest: IsolationKind) -> Lease {
     lease.spec.covered.extend(policy.covered);
+    lease.spec.quiet = lease.spec.quiet.or(policy.quiet);
     lease.spec.isolation = match wanted_kind(&lease.spec, strongest) {
         IsolationKind::Guest => IsolationWanted::Guest,
         IsolationKind::Confined => IsolationWanted::Confined,

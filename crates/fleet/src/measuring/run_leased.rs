@@ -21,6 +21,8 @@ pub struct RunOptions {
     pub lock: Option<RawFd>,
     /// Whether the agent is its parent, rather than what it was before.
     pub is_child: bool,
+    /// Whether it runs while the machine starts, for a trial that waited for that, and no agent follows.
+    pub is_for_boot: bool,
 }
 
 /// Runs the attempt in the journal, if nothing of it has run yet, and spools its report.
@@ -50,6 +52,10 @@ pub fn run_leased(
         return Ok(());
     };
     let attempt = open.lease.attempt.clone();
+    if options.is_for_boot && open.taken_boot_id == boot_id() {
+        // Nothing has been rebooted: what is to become of it is the agent's to say.
+        return Ok(());
+    }
     if open.stage != Stage::Taken || is_spooled(folder, &attempt) {
         return Ok(());
     }

@@ -7,8 +7,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::fault::fault_point;
+use super::processor_group::{enter_group, remove_group};
+use super::processor_list::{Processors, parse_list};
 use super::setting::{read_setting, write_setting};
 use super::swap_area::{make_swap_file, swap_areas_in_use, swap_off, swap_on};
+use super::threads::{Places, ThreadId, clear_processors, restore_places};
+
+/// Where the kernel shows processes.
+const PROC: &str = "/proc";
 
 /// A change to the host. It is written to the journal before it is made; undoing it needs nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +42,26 @@ pub enum Change {
         path: PathBuf,
         /// Its size.
         bytes: u64,
+    },
+    /// The worker goes into a control group that is kept to some processors.
+    ProcessorGroup {
+        /// Folder of the group, made for it.
+        path: PathBuf,
+        /// Folder of the group that the worker was in.
+        home: PathBuf,
+        /// Processors of the group.
+        processors: String,
+    },
+    /// All other threads of the host leave some processors, and the worker goes onto them.
+    Places {
+        /// These processors.
+        shielded: String,
+        /// All others that are online.
+        rest: String,
+        /// The worker.
+        worker: ThreadId,
+        /// Where each thread could run, by list of processors.
+        before: Places,
     },
     /// A factor that the experiment brought along is set.
     UserFactor {
@@ -92,6 +118,13 @@ impl Change {
             Self::SwapFile { path, bytes } => make_swap_file(path, *bytes)
                 .map_err(refused(path, "making the swap file"))
                 .and_then(|()| swap_on(path, -1).map_err(refused(path, "swapping to"))),
+            Self::ProcessorGroup {
+                path, processors, ..
+            } => enter_group(path, processors).map_err(refused(path, "entering the control group")),
+            Self::Places { shielded, rest, .. } => {
+                let (shielded, rest) = parse_places(shielded, rest)?;
+                clear_processors(Path::new(PROC), &shielded, &rest)
+            }
             Self::UserFactor {
                 folder,
                 after,
@@ -132,6 +165,18 @@ impl Change {
                 end_swapping_to(path)?;
                 remove_file(path)
             }
+            Self::ProcessorGroup { path, home, .. } => {
+                remove_group(path, home).map_err(refused(path, "removing the control group"))
+            }
+            Self::Places {
+                shielded,
+                rest,
+                worker,
+                before,
+            } => {
+                let (shielded, rest) = parse_places(shielded, rest)?;
+                restore_places(Path::new(PROC), before, *worker, &shielded, &rest)
+            }
             Self::UserFactor {
                 folder,
                 before,
@@ -154,7 +199,11 @@ impl Change {
     pub(crate) fn clean_after_reboot(&self) -> Result<(), String> {
         match self {
             Self::SwapFile { path, .. } => remove_file(path),
-            Self::Setting { .. } | Self::SwapOff { .. } | Self::UserFactor { .. } => Ok(()),
+            Self::Setting { .. }
+            | Self::SwapOff { .. }
+            | Self::ProcessorGroup { .. }
+            | Self::Places { .. }
+            | Self::UserFactor { .. } => Ok(()),
         }
     }
 
@@ -168,6 +217,12 @@ impl Change {
                 format!("the swap area {} is in use again", path.display())
             }
             Self::SwapFile { path, .. } => format!("the swap file {} is gone", path.display()),
+            Self::ProcessorGroup { path, .. } => {
+                format!("the control group {} is gone", path.display())
+            }
+            Self::Places { shielded, .. } => {
+                format!("other processes may run on processors {shielded} again")
+            }
             Self::UserFactor { before, .. } => format!("it is at `{before}` again"),
         }
     }
@@ -186,11 +241,29 @@ impl Change {
             Self::SwapFile { path, bytes } => {
                 format!("made the swap file {} of {bytes} bytes", path.display())
             }
+            Self::ProcessorGroup {
+                path, processors, ..
+            } => format!(
+                "made the control group {} of processors {processors}",
+                path.display()
+            ),
+            Self::Places {
+                shielded, before, ..
+            } => format!(
+                "moved what may run there of {} threads off processors {shielded}",
+                before.values().map(Vec::len).sum::<usize>()
+            ),
             Self::UserFactor { before, after, .. } => {
                 format!("been set from `{before}` to `{after}`")
             }
         }
     }
+}
+
+fn parse_places(shielded: &str, rest: &str) -> Result<(Processors, Processors), String> {
+    let parse =
+        |list: &str| parse_list(list).ok_or_else(|| format!("`{list}` is no list of processors"));
+    Ok((parse(shielded)?, parse(rest)?))
 }
 
 fn undo_setting(path: &Path, before: &str) -> Result<(), String> {

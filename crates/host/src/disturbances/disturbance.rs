@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use datamill_protocol::DisturbanceFacts;
 
 use super::kernel_log::KernelLog;
+use crate::changes::{Processors, parse_list};
 
 /// Most attempts at reading all clocks together, and the time that one may take.
 const CLOCK_READINGS: u32 = 20;
@@ -18,6 +19,7 @@ pub struct HostLook {
     monotonic_ns: u64,
     realtime_ns: u64,
     boot_time_ns: u64,
+    counted: Option<String>,
     processors: Option<ProcessorTimes>,
     counts: BTreeMap<&'static str, u64>,
     stalls: BTreeMap<&'static str, u64>,
@@ -40,6 +42,11 @@ struct ProcessorTimes {
 impl HostLook {
     /// Looks now. What the kernel's log gained since the last look goes with this one.
     pub fn take(log: Option<&KernelLog>) -> Self {
+        Self::take_of(log, None)
+    }
+
+    /// The same, with the processor times of some processors alone, such as `1` or `2-3`.
+    pub fn take_of(log: Option<&KernelLog>, counted: Option<&str>) -> Self {
         let stat = read("/proc/stat");
         let mut counts = stat_counts(&stat);
         counts.extend(memory_counts(&read("/proc/vmstat")));
@@ -48,7 +55,11 @@ impl HostLook {
             .filter_map(|what| Some((what, stall_ns(&read(&format!("/proc/pressure/{what}")))?)))
             .collect();
         let mut look = Self {
-            processors: processor_times(&stat, ticks_per_second()),
+            counted: counted.map(str::to_owned),
+            processors: match counted.and_then(parse_list) {
+                None => processor_times(&stat, ticks_per_second()),
+                Some(counted) => times_of(&stat, ticks_per_second(), &counted),
+            },
             counts,
             stalls,
             load_average: read("/proc/loadavg")
@@ -106,6 +117,7 @@ impl HostLook {
         let frequencies = || self.frequencies_khz.iter().chain(&later.frequencies_khz);
         let mut facts = DisturbanceFacts {
             span_ns,
+            processors: later.counted.clone(),
             steal_time_ns: times(|times| times.steal_ns),
             busy_time_ns,
             other_time_ns: busy_time_ns.map(|busy| busy.saturating_sub(trial_time_ns)),
@@ -137,6 +149,7 @@ impl HostLook {
                     .saturating_sub(span_ns),
             ),
             kernel_lines: later.kernel_lines.clone(),
+            busiest: Vec::new(),
             untold: Vec::new(),
         };
         facts.untold = untold(&facts, later.has_kernel_log);
@@ -178,6 +191,24 @@ fn untold(facts: &DisturbanceFacts, has_kernel_log: bool) -> Vec<String> {
 
 fn processor_times(stat: &str, ticks_per_second: u64) -> Option<ProcessorTimes> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    times_in(line, ticks_per_second)
+}
+
+/// Times over some processors; absent where one of them is not there.
+fn times_of(stat: &str, ticks_per_second: u64, counted: &Processors) -> Option<ProcessorTimes> {
+    let mut sum = ProcessorTimes::default();
+    for number in counted {
+        let name = format!("cpu{number} ");
+        let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+        let times = times_in(line, ticks_per_second)?;
+        sum.busy_ns += times.busy_ns;
+        sum.interrupt_ns += times.interrupt_ns;
+        sum.steal_ns += times.steal_ns;
+    }
+    Some(sum)
+}
+
+fn times_in(line: &str, ticks_per_second: u64) -> Option<ProcessorTimes> {
     let ticks: Vec<u64> = line
         .split_ascii_whitespace()
         .map_while(|text| text.parse().ok())
@@ -194,7 +225,12 @@ fn processor_times(stat: &str, ticks_per_second: u64) -> Option<ProcessorTimes> 
     })
 }
 
-fn ticks_per_second() -> u64 {
+/// Processor time of everything since the start of the machine, as `/proc/stat` has it.
+pub(super) fn busy_time_ns(stat: &str) -> Option<u64> {
+    processor_times(stat, ticks_per_second()).map(|times| times.busy_ns)
+}
+
+pub(super) fn ticks_per_second() -> u64 {
     // SAFETY: no pointers involved.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).unwrap_or(0).max(1)
@@ -224,7 +260,7 @@ fn named_values(text: &str, names: &[&'static str]) -> BTreeMap<&'static str, u6
 }
 
 /// Total of the line `some avg10=… avg60=… avg300=… total=MICROSECONDS`.
-fn stall_ns(pressure: &str) -> Option<u64> {
+pub(super) fn stall_ns(pressure: &str) -> Option<u64> {
     let line = pressure.lines().find(|line| line.starts_with("some "))?;
     let total: u64 = line.rsplit_once("total=")?.1.trim().parse().ok()?;
     total.checked_mul(1000)
@@ -295,6 +331,17 @@ mod tests {
         assert_eq!(times.busy_ns, 163 * 10_000_000);
         assert_eq!(times.interrupt_ns, 13 * 10_000_000);
         assert_eq!(times.steal_ns, 8 * 10_000_000);
+    }
+
+    #[test]
+    fn of_some_processors_the_times_of_others_are_left_out() {
+        let stat =
+            "cpu  30 0 0 9 0 0 0 3 0 0\ncpu0 10 0 0 9 0 0 0 1 0 0\ncpu1 20 0 0 0 0 4 0 2 0 0\n";
+        let times = |list| times_of(stat, 100, &parse_list(list).unwrap());
+        assert_eq!(times("1").unwrap().busy_ns, 24 * 10_000_000);
+        assert_eq!(times("1").unwrap().steal_ns, 2 * 10_000_000);
+        assert_eq!(times("0-1").unwrap().busy_ns, 34 * 10_000_000);
+        assert_eq!(times("2"), None);
     }
 
     #[test]

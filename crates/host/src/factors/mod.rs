@@ -3,8 +3,8 @@
 mod c_states;
 mod file_setting;
 mod huge_pages;
-mod irq_affinity;
 mod kernel_settings;
+mod placement;
 mod processors;
 mod sampling_rate;
 mod swap;
@@ -12,7 +12,7 @@ mod swap;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 
 use datamill_protocol::{FactorFacts, FactorOffer};
 
@@ -54,7 +54,8 @@ pub fn host_factors(host: &Host) -> Vec<Box<dyn HostFactor>> {
         Box::new(processors::governor(host)),
         Box::new(processors::CpuFrequency::new(host)),
         Box::new(processors::turbo(host)),
-        Box::new(irq_affinity::IrqAffinity::new(host)),
+        Box::new(placement::IrqAffinity::new(host)),
+        Box::new(placement::Shield::new(host)),
         Box::new(swap::Swap::new(host)),
         // Last: it takes processors away, and with them the files of their other settings.
         Box::new(processors::smt(host)),
@@ -94,6 +95,18 @@ impl HostLevels {
         Some(factor.check(level).map(|()| {
             self.levels.insert(name.to_owned(), level.to_owned());
         }))
+    }
+
+    /// The list of processors that the trial has for itself once these levels are set; this process is on them.
+    pub fn shielded_processors(&self) -> Option<String> {
+        self.levels
+            .get(placement::SHIELD)
+            .filter(|level| *level != "off")?;
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some(line.trim().to_owned())
     }
 
     /// Changes that bring a host to these levels, in the order in which they are to be made.

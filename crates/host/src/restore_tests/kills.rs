@@ -47,7 +47,7 @@ fn trial(bench: &Bench, with_swap_file: bool) {
 }
 
 /// Forks a child that dies at a step; returns whether it came that far.
-fn dies_at(step: u64, act: impl FnOnce()) -> bool {
+pub(super) fn dies_at(step: u64, act: impl FnOnce()) -> bool {
     // SAFETY: the child has this thread alone; it touches files, prints nothing and ends by _exit.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);

@@ -66,6 +66,7 @@ fn parse_command(name: &str, words: &mut Words) -> Result<Command, Stop> {
         "restore" => parse_restore(words),
         "join" => parse_join(words),
         "serve-trials" => parse_serve_trials(words),
+        "run-pending" => parse_run_pending(words),
         "run-leased" => parse_run_leased(words),
         "witness" => alone(words, Command::Witness),
         "boot-guest" => alone(words, Command::BootGuest),
@@ -253,6 +254,25 @@ fn parse_serve_trials(words: &mut Words) -> Result<Command, Stop> {
         }
     }
     Ok(Command::ServeTrials(options))
+}
+
+fn parse_run_pending(words: &mut Words) -> Result<Command, Stop> {
+    let mut options = FleetOptions::default();
+    while let Some(word) = words.next()? {
+        match word {
+            Word::Option(option) if option == "--state" => options.state = Some(folder(words)?),
+            other => return Err(other.unknown()),
+        }
+    }
+    let run = RunOptions {
+        is_for_boot: true,
+        ..RunOptions::default()
+    };
+    Ok(Command::RunLeased {
+        options,
+        run,
+        parent: None,
+    })
 }
 
 fn parse_run_leased(words: &mut Words) -> Result<Command, Stop> {

@@ -24,7 +24,7 @@ const STATE: (&str, &[&str]) = (
     &["the folder of the worker's state, instead of this host's"],
 );
 
-const ENTRIES: [Entry; 14] = [
+const ENTRIES: [Entry; 15] = [
     Entry {
         name: "run-trial",
         arguments: &["SPEC.json [--record FILE] [--parent PID]"],
@@ -156,6 +156,16 @@ const ENTRIES: [Entry; 14] = [
             STATE,
             ("--once", &["leaves when one attempt has been reported"]),
         ],
+    },
+    Entry {
+        name: "run-pending",
+        arguments: &["[--state DIR]"],
+        does: &[
+            "Runs the trial for which this machine was rebooted, if there is one and",
+            "nothing of it has run, keeps its report for serve-trials, and ends: for",
+            "the boot, before anything else is started.",
+        ],
+        options: &[STATE],
     },
     Entry::own("run-leased"),
     Entry::own("witness"),

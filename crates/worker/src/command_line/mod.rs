@@ -169,6 +169,7 @@ mod tests {
         let run = RunOptions {
             lock: Some(5),
             is_child: true,
+            is_for_boot: false,
         };
         assert_eq!(
             parse(&[

@@ -85,7 +85,7 @@ pub fn fleet_inventory(options: &FleetOptions) -> Inventory {
     ThisMachine.inventory(existing.unwrap_or(Path::new("/")))
 }
 
-/// Runs the trial that the agent took, and becomes the agent again.
+/// Runs the trial that the agent took, and becomes the agent again where it has been that.
 pub fn run_leased_trial(options: &FleetOptions, run: RunOptions) -> Result<u8, String> {
     umask(Mode::from_raw_mode(0o022));
     let interrupt = Interrupt::listen().map_err(|error| error.to_string())?;
@@ -96,7 +96,7 @@ pub fn run_leased_trial(options: &FleetOptions, run: RunOptions) -> Result<u8, S
     if let Err(error) = &ended {
         eprintln!("datamill-worker: {error}");
     }
-    if run.is_child {
+    if run.is_child || run.is_for_boot {
         return Ok(u8::from(ended.is_err()));
     }
     let serving = ServeOptions {

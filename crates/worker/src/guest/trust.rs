@@ -52,6 +52,7 @@ pub fn believe(
         failure: told.failure,
         build: told.build,
         warmups: told.warmups,
+        quiet: told.quiet,
         run: told.run,
         disturbance: told.disturbance,
         collect: told.collect,

@@ -1,11 +1,11 @@
 //! What happens inside the private world: the phases of a trial, or of a shared build.
 
 use datamill_compiler::observe_build_factors;
-use datamill_host::HostLook;
+use datamill_host::{HostLook, OtherProcesses, wait_for_quiet};
 use datamill_probe::ProcessSettings;
 use datamill_protocol::{
     ArchiveFacts, BuildFacts, BuildPolicy, DisturbanceFacts, FactorFacts, Failure, FailureKind,
-    Phase, PhaseFacts,
+    Phase, PhaseFacts, QuietFacts,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct TrialParts {
     pub build: Option<BuildFacts>,
     /// Executions of `run.sh` before the measured one.
     pub warmups: Vec<PhaseFacts>,
+    /// How it waited for a quiet machine.
+    pub quiet: Option<QuietFacts>,
     /// `run.sh`.
     pub run: Option<PhaseFacts>,
     /// What else went on while `run.sh` ran.
@@ -228,6 +230,16 @@ fn run_package(
 ) -> Step<()> {
     let stage = assignment.stage(world);
     let levels = &assignment.levels.world;
+    if let Some(rule) = &assignment.spec.quiet {
+        // Behind setup.sh, which leaves the disks busy, and before the load, which is part of the trial.
+        let others = assignment.others;
+        parts.quiet = Some(wait_for_quiet(rule, others, || {
+            assignment.interrupt.is_pending()
+        }));
+        if assignment.interrupt.is_pending() {
+            return Err(interrupted(Phase::Run));
+        }
+    }
     load.map_or(Ok(()), Load::start)?;
     let witness = levels
         .wants_witness()
@@ -235,17 +247,24 @@ fn run_package(
     parts
         .factors
         .extend(levels.observe(world, witness.as_ref()));
+    let mut locked = None;
     prepare_world(
         levels,
         &stage,
         conditions,
+        &mut locked,
         &mut parts.warmups,
         &mut parts.factors,
     )?;
     let load_before = load.map(Load::look).transpose()?;
-    let before = HostLook::take(assignment.kernel_log);
+    let others_before = assignment.others.map(OtherProcesses::look);
+    // What others do on processors that are not the trial's is no disturbance of it.
+    let counted = assignment.levels.host.shielded_processors();
+    let look = || HostLook::take_of(assignment.kernel_log, counted.as_deref());
+    let before = look();
     let ended = run_script(&stage, &measured_script(conditions, None));
-    let after = HostLook::take(assignment.kernel_log);
+    let after = look();
+    let others_after = assignment.others.map(OtherProcesses::look);
     let load_after = load.map(Load::look).transpose()?;
     load.map_or(Ok(()), Load::stop)?;
     let looks = load_before.as_ref().zip(load_after.as_ref());
@@ -253,13 +272,19 @@ fn run_package(
     let beside = BesideRun {
         looks,
         witness: witness.as_ref(),
+        locked: locked.as_ref(),
         run,
     };
     parts.factors.extend(levels.observe_beside(&beside));
     parts.disturbance = run.map(|run| {
         let load_time_ns = looks.map_or(0, |(before, after)| time_between(before, after));
         let trial_time_ns = run.user_time_ns + run.system_time_ns + load_time_ns;
-        before.compare(&after, trial_time_ns)
+        DisturbanceFacts {
+            busiest: (others_before.as_ref().zip(others_after.as_ref()))
+                .map(|(before, after)| before.busiest_until(after))
+                .unwrap_or_default(),
+            ..before.compare(&after, trial_time_ns)
+        }
     });
     parts.run = ended.facts;
     ended.failure.map_or(Ok(()), Err)

@@ -3,7 +3,7 @@
 use datamill_protocol::{FactorFacts, Phase, PhaseFacts};
 
 use crate::build::check_still_there;
-use crate::factors::{BeforeRun, Moment, RunConditions, WorldLevels};
+use crate::factors::{BeforeRun, LockedFiles, Moment, RunConditions, WorldLevels};
 use crate::package::RUN;
 use crate::process::{Script, Stage, run_script};
 use crate::trouble::Step;
@@ -11,11 +11,12 @@ use crate::trouble::Step;
 /// Has the factors act that act before the measured execution of `run.sh`, which is there afterwards.
 ///
 /// What was seen of each earlier execution goes into `warmups` and what the factors tell into `factors`, also
-/// when one of them fails.
+/// when one of them fails. Files in `locked` are in memory as long as it lives.
 pub fn prepare_world(
     levels: &WorldLevels,
     stage: &Stage<'_>,
     conditions: &RunConditions,
+    locked: &mut Option<LockedFiles>,
     warmups: &mut Vec<PhaseFacts>,
     factors: &mut Vec<FactorFacts>,
 ) -> Step<()> {
@@ -29,6 +30,7 @@ pub fn prepare_world(
     let mut before = BeforeRun {
         world,
         execute: &mut execute,
+        locked,
     };
     levels.prepare(Moment::WarmUp, &mut before, factors)?;
     check_still_there(world, Phase::Run, RUN)?;

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use datamill_host::KernelLog;
+use datamill_host::{KernelLog, OtherProcesses};
 use datamill_protocol::{Phase, TrialSpec};
 
 use crate::assignment::Assignment;
@@ -22,6 +22,7 @@ pub struct Prepared {
     output: OwnedFd,
     pub worker: PathBuf,
     kernel_log: Option<KernelLog>,
+    others: Option<OtherProcesses>,
     pub user_factors: UserFactors,
     background: Option<Package>,
 }
@@ -43,6 +44,7 @@ impl Prepared {
             resources,
             interrupt,
             kernel_log: self.kernel_log.as_ref(),
+            others: self.others.as_ref(),
             environment_factors: &self.user_factors.environment,
             background: self.background.as_ref(),
         }
@@ -86,6 +88,7 @@ pub fn prepare(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Step
         output: output.into(),
         worker,
         kernel_log: KernelLog::open(),
+        others: OtherProcesses::open(),
         user_factors,
         background,
     })

@@ -34,6 +34,7 @@ pub fn begin_record(spec: &TrialSpec, kind: IsolationKind) -> TrialRecord {
         failure: None,
         build: None,
         warmups: Vec::new(),
+        quiet: None,
         run: None,
         disturbance: None,
         collect: None,

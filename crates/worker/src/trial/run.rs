@@ -68,6 +68,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
         failure: parts.failure,
         build: parts.build,
         warmups: parts.warmups,
+        quiet: parts.quiet,
         run: parts.run,
         disturbance: parts.disturbance,
         collect: parts.collect,

@@ -66,6 +66,9 @@ pub fn check_spec(spec: &TrialSpec) -> Result<Levels, String> {
             ));
         }
     }
+    if let Some(rule) = &spec.quiet {
+        rule.check().map_err(|cause| format!("quiet.{cause}"))?;
+    }
     if spec.attempt == 0 {
         return Err("attempt: attempts count from 1".to_owned());
     }

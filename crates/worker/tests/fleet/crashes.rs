@@ -281,6 +281,16 @@ fn a_worker_whose_coordinator_is_away_waits_ever_longer_and_does_not_spin() {
 
 #[test]
 fn after_a_reboot_the_trial_runs_before_anything_is_connected() {
+    reboot_for_a_trial(false);
+}
+
+#[test]
+fn while_a_machine_starts_its_trial_runs_and_the_agent_reports_it_later() {
+    reboot_for_a_trial(true);
+}
+
+/// Takes a trial that wants a reboot, and makes it in the next boot: `before_others` while that boot starts.
+fn reboot_for_a_trial(before_others: bool) {
     // SAFETY: no pointers involved.
     if unsafe { libc::geteuid() } != 0 {
         eprintln!("SKIPPED: only root can give a process another boot");
@@ -330,7 +340,20 @@ fn after_a_reboot_the_trial_runs_before_anything_is_connected() {
     // The machine goes down, and comes up where nobody can be reached.
     worker.kill();
     coordinator.cut_broker();
+    if before_others {
+        // In the same boot there is nothing to do.
+        let mut early = Worker::start_in_boot(folder.path(), &boot, &["run-pending"]);
+        assert!(early.wait(20).success());
+        assert!(!ran.exists());
+    }
     std::fs::write(&boot, "second-boot\n").unwrap();
+    if before_others {
+        for _ in 0..2 {
+            let mut early = Worker::start_in_boot(folder.path(), &boot, &["run-pending"]);
+            assert!(early.wait(40).success());
+            assert!(ran.exists());
+        }
+    }
     let _worker = Worker::start_in_boot(folder.path(), &boot, &["serve-trials"]);
     while !ran.exists() {
         assert!(begun.elapsed() < Duration::from_secs(40) * PATIENCE);

@@ -116,6 +116,17 @@ HOST_FACTORS = (
         screening=("default", "first"),
     ),
     Factor(
+        "shield",
+        "host",
+        ("off", "first", "last"),
+        default="off",
+        summary="processors that are the trial's alone: no other process, no interrupt that can be moved",
+        cost="root, and a processor for everything else",
+        found="no figure; other processes and interrupts are named among the causes of fluctuations",
+        source="EPEW 2006 §1; ICPE 2013 §4.2",
+        others=(CpuList(),),
+    ),
+    Factor(
         "nmi_watchdog",
         "host",
         ("on", "off"),

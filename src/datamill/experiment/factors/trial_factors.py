@@ -268,10 +268,10 @@ WORLD_FACTORS = (
     Factor(
         "cache_preload",
         "world",
-        ("off", "on"),
+        ("off", "on", "locked"),
         default="off",
-        summary="whether the package's files are read into the page cache before run.sh",
-        cost="reading the package once a trial",
+        summary="whether the package's files are read into the page cache before run.sh, and stay there",
+        cost="reading the package once a trial; locked: root or a limit of locked memory above its size",
         found="no figure; used where benchmarks read their data from disk",
         source="thesis 2019 §1.4.1",
         screening=("off", "on"),

@@ -18,6 +18,7 @@ from datamill.experiment.experiment import (
     Isolation,
     Limits,
     Package,
+    QuietChoice,
     Response,
     ScreenFirst,
     TrialOrder,
@@ -37,6 +38,7 @@ from datamill.experiment.file.parse_fleet import (
     parse_constraints,
     parse_coverage,
     parse_fleet_choice,
+    parse_quiet,
 )
 from datamill.experiment.file.parse_replication import (
     add_build_chance,
@@ -56,7 +58,7 @@ from datamill.experiment.quantities import parse_duration, parse_size
 _HEAD = (
     "name", "question", "replicates", "seed", "build", "isolation", "baseline", "confidence", "alpha",
     "interaction_order", "design", "resolution", "max_points", "strength", "order", "block", "screen",
-    "hypothesis",
+    "hypothesis", "quiet",
 )  # fmt: skip
 _SECTIONS = (
     "experiment", "replication", "reference", "package", "load", "constraints", "factors", "nuisance",
@@ -196,6 +198,7 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         fleet=attempt(lambda: parse_fleet_choice(tables, source), FleetChoice()),
         screen=attempt(choose_screen, "never"),
         hypothesis=hypothesis,
+        quiet=attempt(lambda: parse_quiet(head, source), QuietChoice()),
     )
     attempt(lambda: check_guests_needs(experiment, source), None)
     mistakes.refuse()

@@ -1,4 +1,4 @@
-"""From the sections about machines of an experiment file: `[constraints]`, `[coverage]` and `[fleet]`."""
+"""From what an experiment file says of machines: `[constraints]`, `[coverage]`, `[fleet]`, and `quiet`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from datamill.experiment.experiment import (
     FleetChoice,
     HardwareCoverage,
     HardwareDimension,
+    QuietChoice,
+    QuietMoment,
 )
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.file.fields import check_one_of, check_within, spell_value, take_table, take_typed
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
+from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.suggestions import suggest_name
-from datamill.experiment.quantities import LONGEST_QUANTITY, parse_clock, parse_size
+from datamill.experiment.quantities import LONGEST_QUANTITY, parse_clock, parse_duration, parse_share, parse_size
 from datamill.protocol.api.submissions import DebugPolicy, RebootPolicy
 
 HARDWARE_DIMENSIONS: tuple[HardwareDimension, ...] = get_args(HardwareDimension)
@@ -190,3 +193,81 @@ def _read_priority(table: Mapping[str, Any], usual: float, source: Source) -> fl
             remedy="Write a number from 0.1 to 10; 1 is the usual one. It divides what is yours alone.",
         )
     return float(given)
+
+
+def parse_quiet(head: Mapping[str, Any], source: Source) -> QuietChoice:
+    """Return before which trials a worker waits for a quiet machine, as `quiet` in `[experiment]` says.
+
+    It is one word, or a table of the rule, which then counts for every trial unless `when` says otherwise.
+
+    Raises:
+        InputError: for an unknown word or key, and for a value that cannot be, with the line.
+    """
+    given = head.get("quiet", "after_reboot")
+    where, moments = source.locate("experiment", "quiet"), get_args(QuietMoment)
+    if isinstance(given, str):
+        return QuietChoice(check_one_of(given, moments, source, "experiment", "quiet"))
+    if not isinstance(given, dict):
+        raise InputError(
+            f"quiet must be a word or a table, not {spell_value(given)}",
+            where=where,
+            remedy='Write, say, quiet = "always" or quiet = {limit = "1 min", processors = 0.1}.',
+        )
+    mistakes = Mistakes()
+    known = ("when", "window", "limit", "processors", "pressure", "disk")
+    for key in given:
+        if key not in known:
+            unknown = InputError(f'unknown key "{key}"', where=where, remedy=suggest_name(key, known))
+            mistakes.attempt(partial(_refuse, unknown), None)
+
+    def read(key: str, low: float, high: float, read_value: Callable[..., float], unit: str) -> float:
+        value = read_value(given[key], where=where)
+        if not low <= value <= high:
+            raise InputError(
+                f"{key} must be from {format_given(low)} to {format_given(high)}{unit}, "
+                f"not {format_given(value)}",
+                where=where,
+            )
+        return value
+
+    def count(value: object, *, where: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"processors must be a number, not {spell_value(value)}", where=where)
+        return float(value)
+
+    ranges: tuple[tuple[str, str, float, float, Callable[..., float], str], ...] = (
+        ("window", "window_s", 0.1, 60.0, parse_duration, " s"),
+        ("limit", "limit_s", 0.1, 3600.0, parse_duration, " s"),
+        ("processors", "processors", 0.001, 1e6, count, ""),
+        ("pressure", "pressure", 0.0001, 1.0, parse_share, ""),
+        ("disk", "disk", 0.0001, 1.0, parse_share, ""),
+    )
+    when = mistakes.attempt(
+        lambda: check_one_of(
+            take_typed(given, "when", str, "always", source, "experiment"),
+            moments,
+            source,
+            "experiment",
+            "quiet",
+        ),
+        "always",
+    )
+    values = {
+        field: mistakes.attempt(partial(read, key, low, high, reads, unit), low)
+        for key, field, low, high, reads, unit in ranges
+        if key in given
+    }
+    mistakes.refuse()
+    choice = QuietChoice(when, **values)
+    if choice.window_s > choice.limit_s:
+        raise InputError(
+            f"no window of {format_given(choice.window_s)} s fits into a limit of "
+            f"{format_given(choice.limit_s)} s",
+            where=where,
+            remedy="Give a longer limit or a shorter window.",
+        )
+    return choice
+
+
+def _refuse(error: InputError) -> None:
+    raise error

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from datamill.design.design import PlannedTrial
-from datamill.experiment.experiment import Experiment, Limits
+from datamill.experiment.experiment import Experiment, Limits, QuietChoice
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
+from datamill.protocol.quiet import QuietRule
 from datamill.protocol.trial import (
     SCHEMA_VERSION,
     Needs,
@@ -30,11 +31,13 @@ def specify_trial(
     cache_dir: str = "",
     output_dir: str = "",
     covered: tuple[str, ...] = (),
+    rebooted: bool = False,
 ) -> TrialSpec:
     """Return the specification of an attempt at a planned trial.
 
     `locate` gives the path of a package, load or factor. Paths and folders are empty for a worker of a fleet:
-    it has its own folders and fetches files by their SHA-256.
+    it has its own folders and fetches files by their SHA-256. `rebooted` says that the machine comes up anew
+    for it.
     """
     package = find_package(head, trial)
     load = find_load(head, trial)
@@ -61,6 +64,7 @@ def specify_trial(
         warmup=trial.warmup,
         needs=list_needs(experiment, trial.package, load.name if load is not None else ""),
         covered=covered,
+        quiet=_specify_quiet(experiment.quiet, rebooted=rebooted),
     )
 
 
@@ -86,6 +90,12 @@ def find_load(head: BundleHead, trial: PlannedTrial) -> BundlePackage | None:
     """Return the load that runs beside a trial; None when none does."""
     wanted = trial.levels.get(BACKGROUND_LOAD, NO_LOAD)
     return next((item for item in head.loads if item.name == wanted), None)
+
+
+def _specify_quiet(choice: QuietChoice, *, rebooted: bool) -> QuietRule | None:
+    if choice.when == "never" or (choice.when == "after_reboot" and not rebooted):
+        return None
+    return QuietRule(choice.window_s, choice.limit_s, choice.processors, choice.pressure, choice.disk)
 
 
 def _specify_limits(limits: Limits) -> TrialLimits:

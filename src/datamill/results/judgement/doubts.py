@@ -13,6 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from datamill.experiment.messages.numbers import format_fixed
+from datamill.protocol.quiet import ProcessUse, QuietFacts
 from datamill.protocol.trial import DisturbanceFacts, PhaseFacts, TrialRecord
 
 #: The kernel counts processor time in ticks of this length: a difference of one tick proves nothing.
@@ -41,6 +42,7 @@ class _Trial:
 
     run: PhaseFacts
     facts: DisturbanceFacts
+    quiet: QuietFacts | None
     usual: Mapping[str, tuple[float, ...]]
 
     def exceeds_usual(self, name: str, value: float | None, *, factor: float, least: float) -> bool:
@@ -66,6 +68,40 @@ class DoubtRule:
     see: Callable[[_Trial], str]
 
 
+def spell_processes(busiest: Sequence[ProcessUse], most: int = 5) -> str:
+    """Return processes with what they used, "stress 1.20 s, cron 0.01 s"; semicolons and line ends go."""
+    return ", ".join(
+        f"{_tidy_name(used.name)} {format_fixed(used.processor_time_ns / 1e9, 2)} s" for used in busiest[:most]
+    )
+
+
+def _tidy_name(name: str) -> str:
+    """A process names itself as it likes; a semicolon stands between the doubts about a trial."""
+    return "".join(letter if letter.isprintable() and letter not in ";,:" else "?" for letter in name)
+
+
+def _see_no_quiet(trial: _Trial) -> str:
+    facts = trial.quiet
+    if facts is None or facts.quiet:
+        return ""
+    last, rule = facts.last, facts.rule
+    seen = (
+        (last.processors, rule.processors, "{} processors busy"),
+        (last.cpu_pressure, rule.pressure, "tasks waiting for a processor in {}% of the time"),
+        (last.memory_pressure, rule.pressure, "tasks waiting for memory in {}% of the time"),
+        (last.io_pressure, rule.pressure, "tasks waiting for input and output in {}% of the time"),
+        (last.disk, rule.disk, "a disk at work in {}% of the time"),
+    )
+    over = [
+        words.format(format_fixed(value, 2) if words.startswith("{} p") else format_fixed(100 * value, 0))
+        for value, most, words in seen
+        if value is not None and value > most
+    ]
+    told = " and ".join(over[:2]) or "and nothing told whether it was"
+    busiest = f" ({spell_processes(facts.busiest, 2)})" if facts.busiest else ""
+    return f"the machine was not quiet after {format_fixed(facts.waited_ns / 1e9, 0)} s, {told}{busiest}"
+
+
 def _see_steal(trial: _Trial) -> str:
     stolen = trial.facts.steal_time_ns or 0
     if stolen <= max(0.01 * trial.run.wall_time_ns, _TICK_NS):
@@ -78,7 +114,8 @@ def _see_others(trial: _Trial) -> str:
     other = (trial.facts.other_time_ns or 0) - (trial.facts.interrupt_time_ns or 0)
     if other <= max(0.05 * trial.run.wall_time_ns, 3 * _TICK_NS):
         return ""
-    return f"other processes and the kernel used {format_fixed(other / 1e6, 0)} ms of processor time"
+    busiest = f" ({spell_processes(trial.facts.busiest, 2)})" if trial.facts.busiest else ""
+    return f"other processes and the kernel used {format_fixed(other / 1e6, 0)} ms of processor time{busiest}"
 
 
 def _see_interrupts(trial: _Trial) -> str:
@@ -159,6 +196,7 @@ def _see_kernel_lines(trial: _Trial) -> str:
 
 
 RULES = (
+    DoubtRule("not quiet", "the machine was not quiet when the limit of waiting was reached", _see_no_quiet),
     DoubtRule("steal", "the hypervisor took more than 1% of the wall time (and more than 10 ms)", _see_steal),
     DoubtRule(
         "other processes",
@@ -227,7 +265,7 @@ def judge_disturbances(records: Sequence[TrialRecord]) -> dict[tuple[str, int], 
         groups = [point] if point in medians else _list_shared_levels(item.record)
         found = [medians[group] for group in groups if group in medians]
         usual = {name: tuple(group[name] for group in found if name in group) for name in _SEEN}
-        trial = _Trial(item.run, item.facts, usual)
+        trial = _Trial(item.run, item.facts, item.record.quiet, usual)
         broken = tuple(Doubt(rule.name, seen) for rule in RULES if (seen := rule.see(trial)))
         if broken:
             doubts[item.record.trial_id, item.record.attempt] = broken

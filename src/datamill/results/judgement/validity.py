@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from datamill.design.design import PlannedTrial
+from datamill.experiment.messages.numbers import format_fixed
+from datamill.protocol.quiet import QuietFacts
 from datamill.protocol.trial import FactorFacts, TrialRecord
 from datamill.results.judgement.doubts import judge_disturbances
 
@@ -99,6 +101,7 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
     small: Counter[str] = Counter()
     isolation: Counter[tuple[str, str]] = Counter()
     guests: Counter[str] = Counter()
+    waits: list[QuietFacts] = []
     trials = 0
     for record in records:
         trials += 1
@@ -116,6 +119,8 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
             left[record.package] += 1
         if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes:
             small[record.package] += 1
+        if record.quiet is not None:
+            waits.append(record.quiet)
         isolation[(record.isolation.kind, record.isolation.reason)] += 1
         if (guest := record.isolation.guest) is not None:
             guests[f"{guest.accelerator} with Linux {guest.kernel} and {guest.processors} processors"] += 1
@@ -148,9 +153,24 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
     if len({kind for kind, _ in isolation}) > 1:
         kinds = ", ".join(f"{kind} in {count}" for (kind, _), count in isolation.most_common())
         warnings.append(f"trials were not all kept apart from the host in the same way: {kinds}")
+    warnings += _tell_waits(waits, trials)
     if len(guests) > 1:
         told = ", ".join(f"{guest} in {count}" for guest, count in guests.most_common())
         warnings.append(
             f"trials did not all run in the same kind of guest: {told}; compare no times of unlike ones"
         )
     return tuple(warnings)
+
+
+def _tell_waits(waits: Sequence[QuietFacts], trials: int) -> list[str]:
+    """Return what is to be known of trials that waited until their machine was quiet; nothing where all found it so."""
+    long = [facts for facts in waits if facts.windows > 1 or not facts.quiet]
+    if not long:
+        return []
+    times = sorted(facts.waited_ns / 1e9 for facts in long)
+    missed = sum(not facts.quiet for facts in long)
+    ended = f", and {missed} of them measured beside what still ran" if missed else ""
+    return [
+        f"the machine was not quiet before {len(long)} of {trials} trials, which waited for it, half of them "
+        f"{format_fixed(times[len(times) // 2], 1)} s or longer{ended}"
+    ]

@@ -29,4 +29,6 @@ TABLE_COLUMNS: dict[str, type[str | int | float | bool]] = {
     "valid": bool,
     "exclusion": str,
     "doubt": str,
+    "quiet_wait_s": float,
+    "busiest": str,
 }

@@ -16,7 +16,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.responses import BUILT_IN_UNITS
 from datamill.protocol.trial import TrialRecord
-from datamill.results.judgement.doubts import Doubt, judge_disturbances
+from datamill.results.judgement.doubts import Doubt, judge_disturbances, spell_processes
 from datamill.results.judgement.judged_attempts import JudgedAttempts, count_attempts
 from datamill.results.judgement.reboots import explain_missing_reboots
 from datamill.results.judgement.validity import (
@@ -228,6 +228,11 @@ def _spell_doubts(doubts: Sequence[Doubt]) -> str | None:
     return "; ".join(f"{doubt.rule}: {doubt.seen}" for doubt in doubts) or None
 
 
+def _spell_busiest(record: TrialRecord) -> str | None:
+    """Return the other processes that used most while `run.sh` ran, None where none was seen."""
+    return spell_processes(record.disturbance.busiest) or None if record.disturbance else None
+
+
 def _name_blocks(
     experiment: Experiment, trials: Sequence[PlannedTrial], records: Sequence[TrialRecord]
 ) -> list[str]:
@@ -308,6 +313,8 @@ def _build_trial_columns(
         "package": [record.package for record in records],
         "exclusion": [exclusion or None for exclusion in exclusions],
         "doubt": [_spell_doubts(doubts.get((record.trial_id, record.attempt), ())) for record in records],
+        "quiet_wait_s": [record.quiet.waited_ns / 1e9 if record.quiet else None for record in records],
+        "busiest": [_spell_busiest(record) for record in records],
     }
     for factor in design.factors:
         if factor.name != "package":

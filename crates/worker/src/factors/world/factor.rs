@@ -5,6 +5,7 @@ use datamill_protocol::{
     FactorFacts, FactorOffer, FactorStage, MissingLevel, PhaseFacts, TrialSpec,
 };
 
+use super::before_run::LockedFiles;
 use super::load_look::LoadLook;
 use super::private_world::missing_world;
 use crate::process::Witness;
@@ -78,6 +79,8 @@ pub struct BeforeRun<'a> {
     pub world: &'a World,
     /// Executes `run.sh` exactly as it will be measured; the executions are numbered from 1.
     pub execute: &'a mut dyn FnMut(u32) -> Step<()>,
+    /// Receives files that are to stay in memory until it has ended.
+    pub locked: &'a mut Option<LockedFiles>,
 }
 
 /// What was seen while `run.sh` ran.
@@ -86,6 +89,8 @@ pub struct BesideRun<'a> {
     pub looks: Option<(&'a LoadLook, &'a LoadLook)>,
     /// A witness process that was launched as `run.sh` was; absent when no factor wants one.
     pub witness: Option<&'a Result<Witness, String>>,
+    /// Files that were to stay in memory.
+    pub locked: Option<&'a LockedFiles>,
     /// `run.sh`, if it was started.
     pub run: Option<&'a PhaseFacts>,
 }

@@ -122,7 +122,7 @@ mod tests {
             ("working_directory_length", "4001", "1 to 4000 characters"),
             ("root_filesystem", "ntfs", "memory, tmpfs, ext4, xfs, btrfs"),
             ("drop_caches", "some", "none, page, inode, all"),
-            ("cache_preload", "yes", "off, on"),
+            ("cache_preload", "yes", "off, on, locked"),
             ("warmups", "-1", "0 to 1000 executions"),
             ("warmups", "01", "0 to 1000 executions"),
             ("session", "own", "same, different"),

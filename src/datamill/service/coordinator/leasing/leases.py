@@ -72,7 +72,8 @@ class LeasedTrial:
 def estimate_lease_s(question: StoredExperiment, leased: LeasedTrial) -> float:
     """Return the time from a lease to the deadline of its report, in seconds.
 
-    The experiment's limits on each script, a reboot where there is one, files over a slow link, and a margin.
+    The experiment's limits on each script and on the wait for a quiet machine, a reboot where there is one,
+    files over a slow link, and a margin.
     """
     limits = question.experiment.limits
     warmups = leased.trial.levels.get("warmups", "0")
@@ -83,6 +84,7 @@ def estimate_lease_s(question: StoredExperiment, leased: LeasedTrial) -> float:
         + runs * limits.run_timeout_s
         + limits.collect_timeout_s
         + (REBOOT_ALLOWANCE_S if leased.reboot else 0.0)
+        + (0.0 if question.experiment.quiet.when == "never" else question.experiment.quiet.limit_s)
         + transferred / SLOWEST_LINK_BYTES_S
         + MARGIN_S
     )
@@ -108,7 +110,12 @@ def build_lease(question: StoredExperiment, leased: LeasedTrial) -> Lease:
         attempt=leased.key,
         user=question.user,
         spec=specify_trial(
-            question.experiment, question.head, leased.trial, leased.number, locate=lambda _: ""
+            question.experiment,
+            question.head,
+            leased.trial,
+            leased.number,
+            locate=lambda _: "",
+            rebooted=leased.reboot,
         ),
         files=tuple(list_files(question, leased)),
         reboot=leased.reboot,

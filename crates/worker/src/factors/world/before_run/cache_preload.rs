@@ -1,13 +1,13 @@
-//! `cache_preload`: whether the package's files are read just before `run.sh`.
+//! `cache_preload`: whether the package's files are read just before `run.sh`, and whether they stay in memory.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use datamill_protocol::{FactorFacts, FactorOffer};
 
-use super::page_cache::{Pages, fill, resident_pages};
+use super::page_cache::{LockedFiles, Pages, fill, resident_pages};
 use crate::factors::fact::fact;
-use crate::factors::world::factor::{BeforeRun, WorldFactor, offer_all};
+use crate::factors::world::factor::{BeforeRun, BesideRun, WorldFactor, offer_all};
 use crate::trouble::Step;
 use crate::world::World;
 
@@ -20,23 +20,64 @@ impl WorldFactor for CachePreload {
     }
 
     fn offer(&self) -> FactorOffer {
-        offer_all(self.name(), &["off", "on"])
+        offer_all(self.name(), &["off", "on", "locked"])
     }
 
     fn parse(&self, level: &str) -> Result<(), String> {
         match level {
-            "off" | "on" => Ok(()),
-            _ => Err("off, on".to_owned()),
+            "off" | "on" | "locked" => Ok(()),
+            _ => Err("off, on, locked".to_owned()),
         }
     }
 
     fn prepare(&self, level: &str, before: &mut BeforeRun<'_>) -> Step<Option<FactorFacts>> {
+        if level == LOCKED {
+            return Ok(lock_package(self.name(), before));
+        }
         Ok(Some(preload_package(
             self.name(),
             before.world,
             level == "on",
         )))
     }
+
+    fn observe_beside(&self, level: &str, beside: &BesideRun<'_>) -> Option<FactorFacts> {
+        let locked = beside.locked.filter(|_| level == LOCKED)?;
+        let (observed, evidence) = match locked.look() {
+            Ok((pages, held)) => (
+                (pages.all > 0 && pages.resident == pages.all && held >= pages.all)
+                    .then(|| LOCKED.to_owned()),
+                format!(
+                    "{} of {} pages of the package's files were in memory just after run.sh, where the worker held {held} pages locked.",
+                    pages.resident, pages.all
+                ),
+            ),
+            Err(error) => (None, format!("It could not be read back: {error}.")),
+        };
+        Some(fact(self.name(), level, observed, evidence))
+    }
+}
+
+/// The level at which files stay in memory.
+const LOCKED: &str = "locked";
+
+/// Reads all files of the package and keeps them in memory until `run.sh` has ended; tells what went wrong.
+fn lock_package(name: &str, before: &mut BeforeRun<'_>) -> Option<FactorFacts> {
+    let mut locked = LockedFiles::default();
+    for path in package_files(before.world) {
+        if let Err(error) = File::open(&path).and_then(|file| locked.lock(&file)) {
+            let may = match error.raw_os_error() {
+                Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN) => {
+                    "; it takes root or a larger limit of locked memory (ulimit -l)"
+                }
+                _ => "",
+            };
+            let evidence = format!("Locking {} in memory: {error}{may}.", path.display());
+            return Some(fact(name, LOCKED, None, evidence));
+        }
+    }
+    *before.locked = Some(locked);
+    None
 }
 
 /// Reads all files of the package, so that `run.sh` finds them in memory.

@@ -8,5 +8,6 @@ mod warmups;
 
 pub use cache_preload::CachePreload;
 pub use drop_caches::DropCaches;
+pub use page_cache::LockedFiles;
 pub use reboot::Reboot;
 pub use warmups::Warmups;

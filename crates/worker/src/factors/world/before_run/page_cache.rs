@@ -39,40 +39,101 @@ pub fn fill(file: &File) -> io::Result<Pages> {
     }
 }
 
+/// Files whose pages the kernel keeps in memory as long as this lives.
+#[derive(Debug, Default)]
+pub struct LockedFiles(Vec<Mapping>);
+
+#[derive(Debug)]
+struct Mapping {
+    start: *mut libc::c_void,
+    bytes: usize,
+}
+
+impl LockedFiles {
+    /// Reads a file into memory, where it stays; an empty one needs nothing.
+    pub fn lock(&mut self, file: &File) -> io::Result<()> {
+        let bytes = file.metadata()?.len() as usize;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mapping = Mapping::of(file, bytes)?;
+        // SAFETY: the mapping is this value's own and of that size.
+        match unsafe { libc::mlock(mapping.start, bytes) } {
+            0 => {
+                self.0.push(mapping);
+                Ok(())
+            }
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Asks the kernel which of their pages are in memory, and how many it holds locked for this process.
+    pub fn look(&self) -> io::Result<(Pages, u64)> {
+        let mut pages = Pages::default();
+        for mapping in &self.0 {
+            pages = pages.and(mapping.resident()?);
+        }
+        let status = std::fs::read_to_string("/proc/self/status")?;
+        let locked = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmLck:"))
+            .and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok())
+            .ok_or_else(|| io::Error::other("/proc/self/status tells no locked memory"))?;
+        Ok((pages, locked * 1024 / page_bytes() as u64))
+    }
+}
+
+impl Mapping {
+    fn of(file: &File, bytes: usize) -> io::Result<Self> {
+        // SAFETY: a new mapping, which nothing reads through.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                bytes,
+                libc::PROT_READ,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { start, bytes })
+    }
+
+    fn resident(&self) -> io::Result<Pages> {
+        let mut flags = vec![0u8; self.bytes.div_ceil(page_bytes())];
+        // SAFETY: the mapping is this value's own; one flag a page.
+        if unsafe { libc::mincore(self.start, self.bytes, flags.as_mut_ptr()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Pages {
+            all: flags.len() as u64,
+            resident: flags.iter().filter(|flag| **flag & 1 == 1).count() as u64,
+        })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by this value, and unmapped, which unlocks it, once.
+        unsafe { libc::munmap(self.start, self.bytes) };
+    }
+}
+
+fn page_bytes() -> usize {
+    // SAFETY: no pointers involved.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
 /// Asks the kernel which pages of a file are in memory, without touching them.
 pub fn resident_pages(file: &File) -> io::Result<Pages> {
     let bytes = file.metadata()?.len() as usize;
     if bytes == 0 {
         return Ok(Pages::default());
     }
-    // SAFETY: no pointers involved.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-    let mut flags = vec![0u8; bytes.div_ceil(page)];
-    // SAFETY: a mapping of this function's own, unmapped before it returns; one flag a page.
-    let asked = unsafe {
-        let mapped = libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            libc::PROT_READ,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            0,
-        );
-        if mapped == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let asked = match libc::mincore(mapped, bytes, flags.as_mut_ptr()) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
-        libc::munmap(mapped, bytes);
-        asked
-    };
-    asked?;
-    Ok(Pages {
-        all: flags.len() as u64,
-        resident: flags.iter().filter(|flag| **flag & 1 == 1).count() as u64,
-    })
+    Mapping::of(file, bytes)?.resident()
 }
 
 #[cfg(test)]
@@ -107,5 +168,28 @@ mod tests {
         // SAFETY: no pointers involved.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         assert_eq!(resident_pages(&file).unwrap().resident, 0);
+    }
+
+    #[test]
+    fn locked_files_are_in_memory_until_they_are_let_go() {
+        let folder = TemporaryFolder::new("page-cache");
+        let mut locked = LockedFiles::default();
+        for (name, bytes) in [("empty", 0), ("one", 1), ("many", 50_000)] {
+            let path = folder.path().join(name);
+            fs::write(&path, vec![1; bytes]).unwrap();
+            let file = File::open(&path).unwrap();
+            file.sync_all().unwrap();
+            if let Err(error) = locked.lock(&file) {
+                eprintln!("skipped: this user may lock too little memory: {error}");
+                return;
+            }
+            // SAFETY: no pointers involved.
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        }
+        let (pages, held) = locked.look().unwrap();
+        assert_eq!(pages.resident, pages.all);
+        assert!(pages.all >= 2 && held >= pages.all, "{pages:?} {held}");
+        drop(locked);
+        assert_eq!(LockedFiles::default().look().unwrap().1, held - pages.all);
     }
 }

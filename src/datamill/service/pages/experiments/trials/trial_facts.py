@@ -8,6 +8,7 @@ from typing import get_args
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import Failure, Phase, TrialRecord
+from datamill.results.judgement.doubts import spell_processes
 from datamill.results.trials.log import decode_record
 from datamill.service.coordinator.leasing.leases import decode_planned_trial
 from datamill.service.models import Artifact, Attempt, OutputPiece, Trial
@@ -59,6 +60,9 @@ class ShownAttempt:
     wall_time_s: float | None
     failure: Failure | None
     notices: tuple[str, ...]
+    quiet_wait_s: float | None
+    is_quiet: bool
+    busiest: str
     has_record: bool
     output: list[ShownPiece]
     artifacts: tuple[tuple[str, int], ...]
@@ -92,6 +96,7 @@ def list_attempts(trial: Trial) -> list[ShownAttempt]:
 def show_attempt(attempt: Attempt) -> ShownAttempt:
     """Return what a page shows of an attempt."""
     record = _read_record(attempt)
+    quiet = record.quiet if record is not None else None
     return ShownAttempt(
         number=attempt.number,
         worker=attempt.worker.name,
@@ -106,6 +111,9 @@ def show_attempt(attempt: Attempt) -> ShownAttempt:
         wall_time_s=record.run.wall_time_ns / 1e9 if record is not None and record.run is not None else None,
         failure=record.failure if record is not None else None,
         notices=record.notices if record is not None else (),
+        quiet_wait_s=quiet.waited_ns / 1e9 if quiet is not None else None,
+        is_quiet=quiet is not None and quiet.quiet,
+        busiest=spell_processes(record.disturbance.busiest) if record and record.disturbance else "",
         has_record=attempt.record is not None,
         output=list_output(attempt),
         artifacts=tuple(

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use datamill_protocol::{FactorOffer, FactorStage};
 
-use super::HostFactor;
-use crate::changes::{Change, check_writable, read_setting, write_setting};
+use crate::changes::{
+    Change, check_writable, format_list, parse_list, read_setting, write_setting,
+};
+use crate::factors::HostFactor;
 use crate::state::Host;
 
 /// Processors that serve interrupts: `default` leaves them, `first` and `last` are one processor
@@ -138,7 +140,8 @@ impl HostFactor for IrqAffinity {
     }
 }
 
-fn interrupts(host: &Host) -> Vec<PathBuf> {
+/// Files that say which processors serve an interrupt, by its number.
+pub(super) fn interrupts(host: &Host) -> Vec<PathBuf> {
     let mut numbered: Vec<(u32, PathBuf)> = fs::read_dir(host.path("/proc/irq"))
         .into_iter()
         .flatten()
@@ -151,26 +154,6 @@ fn interrupts(host: &Host) -> Vec<PathBuf> {
         .collect();
     numbered.sort();
     numbered.into_iter().map(|(_, file)| file).collect()
-}
-
-/// The processors of a list such as `0-1,3`.
-fn parse_list(list: &str) -> Option<BTreeSet<u32>> {
-    let mut processors = BTreeSet::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last < first || last > 1 << 16 {
-            return None;
-        }
-        processors.extend(first..=last);
-    }
-    Some(processors)
-}
-
-/// A list that names each processor.
-fn format_list(processors: &BTreeSet<u32>) -> String {
-    let names: Vec<String> = processors.iter().map(u32::to_string).collect();
-    names.join(",")
 }
 
 #[cfg(test)]
@@ -209,13 +192,5 @@ mod tests {
         let factor = IrqAffinity::new(&host.host);
         assert_eq!(factor.read_back("last").unwrap().0, "mixed");
         assert_eq!(factor.read_back("default").unwrap().0, "default");
-    }
-
-    #[test]
-    fn lists_are_understood_as_the_kernel_writes_them() {
-        assert_eq!(parse_list("0-1,3"), Some(BTreeSet::from([0, 1, 3])));
-        for text in ["", "a", "3-1", "0-", "1,,2"] {
-            assert_eq!(parse_list(text), None, "{text}");
-        }
     }
 }
