@@ -3,12 +3,16 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::latency;
 use crate::ledger::{self, Line, intern_frame, intern_stack, mix};
 use crate::python::frames::{self, Spot};
 use crate::python::{keep_code, line_of, name_of};
 
 /// Whether whole stacks are kept.
 pub static STACKS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the latency of every request is kept.
+pub static LATENCIES: AtomicBool = AtomicBool::new(false);
 
 /// A place in the program: its line and, where stacks are kept, its stack.
 #[derive(Clone, Copy, Default, Debug)]
@@ -132,4 +136,7 @@ fn number_stack() -> (Option<u32>, bool) {
 pub fn count_here(event: crate::events::Event) {
     let place = find_place();
     ledger::credit(event, place.line, place.stack);
+    if LATENCIES.load(Ordering::Relaxed) && !matches!(place.line, Line::Outside) {
+        latency::mark(event);
+    }
 }

@@ -40,7 +40,7 @@ impl Spin {
 /// A number that no other thread of this process has now.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn this_thread() -> u64 {
+pub fn this_thread() -> u64 {
     let pointer: u64;
     unsafe {
         std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags))
@@ -51,7 +51,7 @@ fn this_thread() -> u64 {
 /// A number that no other thread of this process has now.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn this_thread() -> u64 {
+pub fn this_thread() -> u64 {
     let pointer: u64;
     unsafe {
         std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, readonly, preserves_flags))

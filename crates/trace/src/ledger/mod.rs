@@ -12,6 +12,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::events::Event;
+use crate::latency::Call;
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -72,6 +73,11 @@ fn at(place: &Place, index: u64, size: u64) -> *mut u8 {
         BASE.load(Ordering::Relaxed)
             .add((place.offset + index * size) as usize)
     }
+}
+
+/// A request's place.
+pub fn call(header: &'static Header, number: u64) -> &'static Call {
+    unsafe { &*at(&header.calls, number, size_of::<Call>() as u64).cast() }
 }
 
 /// Where an event happened, as far as that can be told.
