@@ -26,8 +26,8 @@ CALL = np.dtype(
         ("unused", "V2"),
     ]
 )
-#: Events of the allocator itself: the request took the slow path. A container's resize is a reason to ask for memory,
-#: not a reason for the answer to take long.
+#: Events of the allocator itself: the request took the slow path. A container's resize is a reason to ask
+#: for memory, not a reason for the answer to take long.
 SLOW_PATH = ("pool_init", "new_arena", "memory_map")
 _WAYS = ("", "malloc", "calloc", "realloc")
 _DOMAINS = ("", "object", "memory")
@@ -74,13 +74,13 @@ class AllocationLatencies:
     """Latencies of the allocation requests of a traced program.
 
     Args:
-        table: a row for each request, in the order in which they were answered: `index` from 0 on; `latency_ns` and
-            `cycles` without the reading of the counter (`cycles` is null where the counter counts none); `binned`,
-            whether the allocator took its slow path; `event`, all that happened in it, joined by `+`, or null;
-            `size` in bytes as asked for; `size_class` in bytes, null for blocks that come from no pool; `request`
-            (malloc, calloc, realloc) and `domain` (object, memory); `file`, `line` and `function`, null where they
-            cannot be told; `resize_ns`, for a dictionary or set that moved to the block, the time from the
-            request until its old table was given back; `pid`.
+        table: a row for each request, in the order in which they were answered: `index` from 0 on;
+            `latency_ns` and `cycles` without the reading of the counter (`cycles` is null where the counter
+            counts none); `binned`, whether the allocator took its slow path; `event`, all that happened in
+            it, joined by `+`, or null; `size` in bytes as asked for; `size_class` in bytes, null for blocks
+            that come from no pool; `request` (malloc, calloc, realloc) and `domain` (object, memory);
+            `file`, `line` and `function`, null where they cannot be told; `resize_ns`, for a dictionary or
+            set that moved to the block, the time from the request until its old table was given back; `pid`.
         seen: requests that there were; those from `limit` on are not in the table.
         limit: rows that there is room for.
         clock: what latencies were read from.

@@ -30,8 +30,9 @@ _COUNTERS_AT = 128
 #: regions, calls that were looked at.
 _COUNTERS = struct.Struct("<11Q")
 _UNTOLD_AT, _OUTSIDE_AT = 216, 344
-#: Requests: where they are, how many there is room for and there were; the kind of counter, what a reading costs in
-#: ticks, ticks in a second; then how often the tracer itself took so many ticks, four buckets for each doubling.
+#: Requests: where they are, how many there is room for and there were; the kind of counter, what a reading
+#: costs in ticks, ticks in a second; then how often the tracer itself took so many ticks, four buckets for
+#: each doubling.
 _LATENCIES_AT = 472
 _LATENCIES = struct.Struct("<6Q160Q")
 #: Line, ready, begin and length of the file's name and of the function's.
@@ -57,7 +58,9 @@ _FRAMES, _STACKS, _STACK_FRAMES, _TEXTS, _INTERPRETERS = range(5)
 
 @dataclass(frozen=True, slots=True)
 class LedgerPlan:
-    """A ledger without entries: its first bytes, its size in bytes, and what of it is certain to be written."""
+    """A ledger without entries: its first bytes, its size in bytes, and what of it is certain to be
+    written.
+    """
 
     header: bytes
     size: int

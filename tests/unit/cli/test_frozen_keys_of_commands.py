@@ -287,6 +287,7 @@ IN_PYTHON = {
         "variability",
         "variance",
     ),
+    "allocators analyze",
     *("platforms choose", "platforms evaluate", "platforms fit", "platforms predict", "platforms rank"),
 }
 

@@ -22,7 +22,6 @@ from datamill.report.allocators.latencies import state_latencies
 from datamill.report.allocators.statement import list_limits, list_lines, list_totals, phrase_answer
 from datamill.report.tables.envelope import write_result
 
-
 #: How a table of latencies is written, by the ending of its name.
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
     ".parquet": pl.DataFrame.write_parquet,

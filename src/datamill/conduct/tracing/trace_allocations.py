@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from datamill.allocators.ledger import plan_ledger, read_latencies, read_ledger, read_totals
 from datamill.allocators.latencies import AllocationLatencies
+from datamill.allocators.ledger import plan_ledger, read_latencies, read_ledger, read_totals
 from datamill.allocators.trace import AllocationTrace
 from datamill.execution.tracing.traced_program import opening_ledger, run_traced
 from datamill.execution.tracing.tracer import find_tracer

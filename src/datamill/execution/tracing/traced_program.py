@@ -55,7 +55,8 @@ def opening_ledger(
                 if folder is not folders[-1]:
                     continue
                 raise InputError(
-                    f"there is no room for {-(-reserved[1] >> 20)} MiB of latencies in {folder}: {error.strerror}",
+                    f"there is no room for {-(-reserved[1] >> 20)} MiB of latencies in {folder}: "
+                    f"{error.strerror}",
                     remedy=f"Keep fewer of them with {argument('calls')}.",
                 ) from error
             with mmap.mmap(file.fileno(), size) as mapped:

@@ -14,8 +14,8 @@ def list_trace_values(
 
     `totals` has the number of events by name; `outside` those while interpreters started, compiled their
     program and ended, which are not in `totals`. `lines` has an entry for each event in each line, and
-    `not_visible` sentences. `stacks` is there where stacks were kept, innermost frame first; `latencies`, where
-    they were kept, says how many there are and what the counter and the tracer took.
+    `not_visible` sentences. `stacks` is there where stacks were kept, innermost frame first; `latencies`,
+    where they were kept, says how many there are and what the counter and the tracer took.
     """
     values: dict[str, object] = {
         "totals": trace.totals,

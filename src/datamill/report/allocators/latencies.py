@@ -20,12 +20,15 @@ def state_latencies(latencies: AllocationLatencies) -> Iterator[str]:
             if values.len():
                 middle, most = values.median(), values.max()
                 yield (
-                    f"  {name}: {format_count(values.len())}, median {format_fixed(float(str(middle)), 0)} ns, "
+                    f"  {name}: {format_count(values.len())}, median {format_fixed(float(str(middle)), 0)} "
+                    "ns, "
                     f"longest {format_fixed(float(str(most)), 0)} ns"
                 )
     yield (
-        f"  A reading of the counter costs {format_fixed(clock.cost_ns, 1)} ns, which is subtracted; the tracer itself "
-        f"takes {format_fixed(clock.own_ns, 0)} ns in a typical request besides, which is in no latency but fills caches."
+        f"  A reading of the counter costs {format_fixed(clock.cost_ns, 1)} ns, which is subtracted; the "
+        "tracer itself "
+        f"takes {format_fixed(clock.own_ns, 0)} ns in a typical request besides, which is in no latency but "
+        "fills caches."
     )
     if latencies.seen > latencies.limit:
         yield (
