@@ -38,8 +38,7 @@ from datamill.verbs.allocations.call_table import LATENCIES
     "--window",
     type=click.IntRange(3),
     metavar="N",
-    help="Consecutive calls of which variability and skewness are taken [so many that one or two are
-    binned].",
+    help="Consecutive calls of which variability and skewness are taken [so many that 1 or 2 are binned].",
 )
 @click.option(
     "--quantiles", metavar="Q,…", default="0.05:0.95:0.05", show_default=True, help="Quantiles of the model."

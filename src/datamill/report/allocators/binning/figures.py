@@ -92,7 +92,7 @@ def _choose(latency: FloatArray, rows: IntArray) -> IntArray:
 
 
 def draw_densities(effect: BinningEffect) -> Figure:
-    """Draw densities of fast and binned calls over a logarithmic axis (thesis 2019, Figures 2.3b and 2.8b)."""
+    """Draw densities of both kinds of calls on a logarithmic axis (thesis 2019, Figures 2.3b and 2.8b)."""
     scale = choose_call_scale(effect)
     values = [
         {"latency": float(at) * scale.factor, "density": float(value), "call": density.name}
