@@ -168,9 +168,11 @@ fn begin() {
     if is_first {
         // A tool that was there before us takes ours away when it puts things back at the end.
         IS_LAST.store(api.has_own_allocator(), Ordering::Relaxed);
-        if !allocator::look_at_pools(api) {
+        let has_pools = allocator::look_at_pools(api);
+        if !has_pools {
             say(State::NoPools);
         }
+        allocator::find_parallel(api, has_pools);
         if record::LATENCIES.load(Ordering::Relaxed) {
             latency::prepare();
         }

@@ -195,6 +195,7 @@ pub unsafe fn look_at_moved(old: *mut c_void, block: *mut c_void, size: usize) {
 
 /// `alloc` of the arenas: their memory and that of the frame stack.
 pub unsafe extern "C" fn arena_alloc(ctx: *mut c_void, size: usize) -> *mut c_void {
+    super::look_for_parallel();
     let alloc: Malloc = unsafe { std::mem::transmute(hot().arena.alloc) };
     let block = unsafe { alloc(ctx, size) };
     slow::arena_mapped(!block.is_null(), size);

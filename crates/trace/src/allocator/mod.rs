@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ};
 use crate::record;
+use crate::spin::PARALLEL;
 
 pub use slow::{settle_now, start_over};
 
@@ -53,6 +54,28 @@ pub static mut HOT: Hot = Hot {
     sees_maps: AtomicBool::new(false),
     padding: AtomicUsize::new(0),
 };
+
+/// The interpreter that was there first.
+static FIRST: AtomicU64 = AtomicU64::new(0);
+
+/// Find out whether threads can be at work at the same time.
+///
+/// An interpreter with a lock of its own has pools of its own as well (`PyInterpreterConfig`): it maps an arena
+/// before it has a single object, which [`look_for_parallel`] sees. Without pools that cannot be seen.
+pub fn find_parallel(api: &Api, has_pools: bool) {
+    FIRST.store(api.interpreter(), Ordering::Relaxed);
+    PARALLEL.store(!has_pools, Ordering::Relaxed);
+}
+
+/// Somebody maps an arena: see whether it is another interpreter than the first.
+pub fn look_for_parallel() {
+    let Some(api) = crate::python::api() else {
+        return;
+    };
+    if !PARALLEL.load(Ordering::Relaxed) && api.interpreter() != FIRST.load(Ordering::Relaxed) {
+        PARALLEL.store(true, Ordering::SeqCst);
+    }
+}
 
 /// Whether events are counted; hooks that cannot be taken away do nothing else then.
 pub static COUNTING: AtomicBool = AtomicBool::new(false);

@@ -54,6 +54,8 @@ pub struct Header {
     pub ticks_per_s: AtomicU64,
     /// How often the tracer itself took 2^(n/4) to 2^((n+1)/4) ticks in a request.
     pub own_times: [AtomicU64; 160],
+    /// Whether several processes may add to the counters.
+    pub shared: AtomicU64,
 }
 
 impl Header {
