@@ -65,3 +65,15 @@ def test_later_requests_than_there_is_room_for_are_counted_not_kept(tmp_path: Pa
     assert traced.latencies.table.height == 100
     assert traced.latencies.seen > 4000
     assert traced.trace.totals["dict_resize"] > 0
+
+
+def test_requests_that_touch_new_pages_have_page_faults_and_others_have_none(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("kept = [bytearray(4000) for _ in range(500)]\n", encoding="utf-8")
+    command = [next(iter(list_interpreters().values())), str(script)]
+    traced = trace_allocations(command, latencies=10_000, faults=True)
+    assert traced.latencies is not None
+    table = traced.latencies.table
+    # Most of two megabytes in pages of 4 KiB: what the C library had before is no news.
+    assert 200 < table["page_faults"].sum() < 2000
+    assert (table["page_faults"] == 0).sum() > table.height / 4

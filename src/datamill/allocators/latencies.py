@@ -23,7 +23,7 @@ CALL = np.dtype(
         ("events", "<u4"),
         ("way", "u1"),
         ("domain", "u1"),
-        ("unused", "V2"),
+        ("faults", "<u2"),
     ]
 )
 #: Events of the allocator itself: the request took the slow path. A container's resize is a reason to ask
@@ -80,7 +80,8 @@ class AllocationLatencies:
             it, joined by `+`, or null; `size` in bytes as asked for; `size_class` in bytes, null for blocks
             that come from no pool; `request` (malloc, calloc, realloc) and `domain` (object, memory);
             `file`, `line` and `function`, null where they cannot be told; `resize_ns`, for a dictionary or
-            set that moved to the block, the time from the request until its old table was given back; `pid`.
+            set that moved to the block, the time from the request until its old table was given back;
+            `page_faults` in the request, null where they were not asked for; `pid`.
         seen: requests that there were; those from `limit` on are not in the table.
         limit: rows that there is room for.
         clock: what latencies were read from.
@@ -143,6 +144,7 @@ def read_calls(
             "domain": rows["domain"],
             "place": places,
             "resize_ns": rows["growth"] * ns,
+            "page_faults": rows["faults"].astype(np.int64) - 1,
             "pid": rows["pid"],
         }
     ).with_columns(
@@ -152,11 +154,15 @@ def read_calls(
         pl.col("domain").replace_strict(dict(enumerate(_DOMAINS)), return_dtype=pl.String),
         pl.when(pl.col("resize_ns") > 0).then("resize_ns"),
         pl.when(pl.lit(clock.counts_cycles)).then("cycles"),
+        pl.when(pl.col("page_faults") >= 0).then("page_faults"),
     )
     table = table.join(by_line, on="place", how="left", maintain_order="left").drop("place")
     columns = ["index", "latency_ns", "cycles", "binned", "event", "size", "size_class", "request", "domain"]
     return AllocationLatencies(
-        table.select(*columns, "file", "line", "function", "resize_ns", "pid"), seen, limit, clock
+        table.select(*columns, "file", "line", "function", "resize_ns", "page_faults", "pid"),
+        seen,
+        limit,
+        clock,
     )
 
 

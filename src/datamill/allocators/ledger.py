@@ -22,7 +22,7 @@ _MAGIC = b"DMLEDGER"
 _VERSION = 2
 _PAGE = 4096
 #: What is asked of the tracer, as bits.
-_WANTS_STACKS, _WANTS_REGIONS, _WANTS_LATENCIES = 1, 2, 4
+_WANTS_STACKS, _WANTS_REGIONS, _WANTS_LATENCIES, _WANTS_FAULTS = 1, 2, 4, 8
 #: Magic, version, wishes; then, for each table, its offset and how many entries it has room for.
 _HEADER = struct.Struct("<8sII14Q")
 _COUNTERS_AT = 128
@@ -67,19 +67,21 @@ class LedgerPlan:
     reserved: tuple[int, int] = (0, 0)
 
 
-def plan_ledger(*, stacks: bool, regions: bool, latencies: int = 0) -> LedgerPlan:
+def plan_ledger(*, stacks: bool, regions: bool, latencies: int = 0, faults: bool = False) -> LedgerPlan:
     """Lay out a ledger.
 
     Args:
         stacks: whether whole stacks are kept.
         regions: whether nothing is counted outside regions.
         latencies: requests whose latency is kept.
+        faults: whether the page faults in each of them are kept, too.
     """
     places, offset = [], _PAGE
     for capacity, size in _TABLES:
         places += [offset, capacity]
         offset += -(-capacity * size // _PAGE) * _PAGE
     wishes = _WANTS_STACKS * stacks | _WANTS_REGIONS * regions | _WANTS_LATENCIES * bool(latencies)
+    wishes |= _WANTS_FAULTS * bool(latencies and faults)
     header = _HEADER.pack(_MAGIC, _VERSION, wishes, *places)
     if not latencies:
         return LedgerPlan(header, offset)

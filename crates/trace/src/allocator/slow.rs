@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use super::timed::Timed;
 use super::{COUNTING, HOT, Hot};
 use crate::events::Event;
 use crate::latency::{self, Way, clock};
@@ -151,10 +152,11 @@ pub fn table_made_in(kind: Kind, block: u64, at: u64, timed: Option<(u64, u64)>)
 }
 
 /// A request was answered.
-pub fn request_made(way: Way, is_mem: bool, size: u64, begin: u64, end: u64) {
+pub fn request_made(way: Way, is_mem: bool, size: u64, timed: &Timed) {
     at_work(|| {
         if !is_learning() {
-            latency::record(way, is_mem, size, clock::between(begin, end));
+            let ticks = clock::between(timed.begin, timed.end);
+            latency::record(way, is_mem, size, ticks, timed.faults);
         }
     });
 }

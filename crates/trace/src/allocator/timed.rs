@@ -12,10 +12,12 @@ use crate::python::AllocatorTable;
 use crate::python::objects::{Kind, SMALL_KEYS, is_keys_size, is_set_size};
 
 /// A request, from its beginning to what we have done about it.
-struct Timed {
+pub struct Timed {
     entered: u64,
-    begin: u64,
-    end: u64,
+    pub begin: u64,
+    pub end: u64,
+    /// Page faults in it, where they are asked for.
+    pub faults: Option<u64>,
 }
 
 #[inline(always)]
@@ -29,6 +31,17 @@ fn enter() -> u64 {
 }
 
 impl Timed {
+    #[inline(always)]
+    fn new(entered: u64, begin: u64, end: u64, before: Option<u64>) -> Self {
+        let faults = before.and_then(|before| Some(latency::read_faults()? - before));
+        Self {
+            entered,
+            begin,
+            end,
+            faults,
+        }
+    }
+
     #[inline(always)]
     fn leave(&self) {
         let own = clock::read().wrapping_sub(self.entered) - (self.end - self.begin);
@@ -45,21 +58,18 @@ unsafe fn allocate(
 ) -> *mut c_void {
     let entered = enter();
     let malloc: Malloc = unsafe { std::mem::transmute(table.malloc) };
+    let before = latency::read_faults();
     let begin = clock::read();
     let block = unsafe { malloc(ctx, size) };
     let end = clock::read();
-    let timed = Timed {
-        entered,
-        begin,
-        end,
-    };
+    let timed = Timed::new(entered, begin, end, before);
     let is_small = size.wrapping_sub(1) < hot().small.load(Relaxed);
     if is_small && unsafe { is_first_of_pool(hot(), block) } {
         slow::pool_taken();
     } else if !is_small {
         slow::mapped_maybe(0, block as u64, size as u64);
     }
-    slow::request_made(Way::Malloc, is_mem, size as u64, begin, end);
+    slow::request_made(Way::Malloc, is_mem, size as u64, &timed);
     let is_keys = if size <= 512 {
         size.is_multiple_of(8) && size > 0 && SMALL_KEYS >> (size / 8 - 1) & 1 == 1
     } else {
@@ -83,14 +93,11 @@ unsafe fn allocate_zeroed(
 ) -> *mut c_void {
     let entered = enter();
     let calloc: Calloc = unsafe { std::mem::transmute(table.calloc) };
+    let before = latency::read_faults();
     let begin = clock::read();
     let block = unsafe { calloc(ctx, count, size) };
     let end = clock::read();
-    let timed = Timed {
-        entered,
-        begin,
-        end,
-    };
+    let timed = Timed::new(entered, begin, end, before);
     let total = count.wrapping_mul(size);
     if total.wrapping_sub(1) < hot().small.load(Relaxed) {
         if unsafe { is_first_of_pool(hot(), block) } {
@@ -99,7 +106,7 @@ unsafe fn allocate_zeroed(
     } else {
         slow::mapped_maybe(0, block as u64, total as u64);
     }
-    slow::request_made(Way::Calloc, is_mem, total as u64, begin, end);
+    slow::request_made(Way::Calloc, is_mem, total as u64, &timed);
     timed.leave();
     block
 }
@@ -148,19 +155,16 @@ pub unsafe extern "C" fn obj_realloc(
         slow::object_of(old as u64)
     };
     let realloc: Realloc = unsafe { std::mem::transmute(hot().obj.realloc) };
+    let before = latency::read_faults();
     let begin = clock::read();
     let block = unsafe { realloc(ctx, old, size) };
     let end = clock::read();
-    let timed = Timed {
-        entered,
-        begin,
-        end,
-    };
+    let timed = Timed::new(entered, begin, end, before);
     if let (Some(event), false) = (event, block.is_null()) {
         slow::object_moved(event);
     }
     unsafe { look_at_moved(old, block, size) };
-    slow::request_made(Way::Realloc, false, size as u64, begin, end);
+    slow::request_made(Way::Realloc, false, size as u64, &timed);
     timed.leave();
     block
 }
@@ -175,16 +179,13 @@ pub unsafe extern "C" fn mem_realloc(
     let entered = enter();
     let call = slow::begin_realloc(old as u64, at);
     let realloc: Realloc = unsafe { std::mem::transmute(hot().mem.realloc) };
+    let before = latency::read_faults();
     let begin = clock::read();
     let block = unsafe { realloc(ctx, old, size) };
     let end = clock::read();
-    let timed = Timed {
-        entered,
-        begin,
-        end,
-    };
+    let timed = Timed::new(entered, begin, end, before);
     unsafe { look_at_moved(old, block, size) };
-    slow::request_made(Way::Realloc, true, size as u64, begin, end);
+    slow::request_made(Way::Realloc, true, size as u64, &timed);
     if !block.is_null() {
         slow::end_realloc(call, block as u64);
     }

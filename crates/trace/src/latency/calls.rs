@@ -1,6 +1,6 @@
 //! Where requests are written down, one after the other, until there is no room for more.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::clock;
 use crate::events::Event;
@@ -32,7 +32,8 @@ pub struct Call {
     way: AtomicU8,
     /// 1 for the domain of objects, 2 for that of memory; written last.
     domain: AtomicU8,
-    _unused: [u8; 2],
+    /// Pages that were mapped in as they were touched, and one; 0 where that is not asked for.
+    faults: AtomicU16,
 }
 
 const NONE: u64 = u64::MAX;
@@ -56,11 +57,25 @@ fn here() -> &'static Current {
     &CURRENT[(mix(this_thread(), 0) >> 20) as usize % ROOM]
 }
 
+/// Whether page faults are counted: two calls of the kernel for each request.
+static FAULTS: AtomicBool = AtomicBool::new(false);
+
+/// Page faults of this thread so far, where they are asked for.
+#[inline(always)]
+pub fn read_faults() -> Option<u64> {
+    FAULTS.load(Relaxed).then(|| {
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        (usage.ru_minflt + usage.ru_majflt) as u64
+    })
+}
+
 /// Find out about the counter, unless another process of this trace has. Takes milliseconds.
 pub fn prepare() {
     let Some(header) = ledger::header() else {
         return;
     };
+    FAULTS.store(header.wants_faults(), Relaxed);
     let cost = clock::find_cost();
     if header.ticks_per_s.load(Relaxed) == 0 {
         header.clock_cost.store(cost, Relaxed);
@@ -115,7 +130,7 @@ fn find(number: u64) -> Option<&'static Call> {
 }
 
 /// Write down a request of the program; those that the interpreter makes for itself are left out.
-pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64) {
+pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>) {
     let Some(header) = ledger::header() else {
         return;
     };
@@ -132,6 +147,10 @@ pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64) {
     call.frame.store(frame, Relaxed);
     call.pid.store(std::process::id(), Relaxed);
     call.events.store(here.events.load(Relaxed), Relaxed);
+    call.faults.store(
+        faults.map_or(0, |faults| faults.min(65_000) as u16 + 1),
+        Relaxed,
+    );
     call.way.store(way as u8, Relaxed);
     call.domain.store(1 + u8::from(is_mem), Relaxed);
     here.number.store(number, Relaxed);

@@ -4,5 +4,7 @@ mod calls;
 pub mod clock;
 mod growth;
 
-pub use calls::{Call, Way, attach, begin, current, mark, note_own_time, prepare, record};
+pub use calls::{
+    Call, Way, attach, begin, current, mark, note_own_time, prepare, read_faults, record,
+};
 pub use growth::{grow, released};

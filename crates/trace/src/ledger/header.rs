@@ -14,6 +14,7 @@ pub struct Header {
     magic: [u8; 8],
     version: u32,
     /// Bit 0: whole stacks are kept. Bit 1: only regions are counted. Bit 2: latencies are kept.
+    /// Bit 3: page faults are, too.
     pub wishes: u32,
     /// Lines of the program and stacks, in the order in which they came.
     pub frames: Place,
@@ -72,6 +73,11 @@ impl Header {
     /// Whether nothing is counted outside regions.
     pub fn wants_regions_only(&self) -> bool {
         self.wishes & 2 != 0
+    }
+
+    /// Whether page faults of every request are wanted.
+    pub fn wants_faults(&self) -> bool {
+        self.wishes & 8 != 0
     }
 
     /// Whether the latency of every request is wanted.

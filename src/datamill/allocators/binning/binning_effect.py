@@ -88,6 +88,7 @@ class BinningEffect:
         densities: of fast and of binned calls.
         confidence: level of all intervals.
         warnings: what limits the answer, beside the parts' own warnings.
+        mark: the column that says which calls were binned.
     """
 
     observations: Observations
@@ -104,6 +105,7 @@ class BinningEffect:
     densities: tuple[Density, ...]
     confidence: float
     warnings: tuple[str, ...]
+    mark: str = "binned"
 
     @property
     def is_slower(self) -> bool:

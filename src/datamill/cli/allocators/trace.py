@@ -16,6 +16,7 @@ from datamill.conduct.tracing.trace_allocations import TracedProgram, trace_allo
 from datamill.execution.tracing.traced_program import end_alike
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_count
+from datamill.report.allocators.annotated import annotate_sources
 from datamill.report.allocators.folded import fold_stacks
 from datamill.report.allocators.json import list_trace_values
 from datamill.report.allocators.latencies import state_latencies
@@ -67,10 +68,20 @@ MOST_CALLS = 2_000_000
     help=f"Requests whose latency is kept, the first of them [{MOST_CALLS}]; 40 bytes each.",
 )
 @click.option(
+    "--faults",
+    is_flag=True,
+    help="Count page faults in each of these requests, too: two calls of the kernel each.",
+)
+@click.option(
     "--regions", is_flag=True, help="Count only what lies in datamill.allocators.region [the whole program]."
 )
 @click.option(
     "--lines", type=click.IntRange(0), default=5, metavar="N", help="Lines of each event in the report [5]."
+)
+@click.option(
+    "--annotate",
+    is_flag=True,
+    help="Show the source of lines with events, and where memory could be asked for at once.",
 )
 @click.option("--quiet", is_flag=True, help="Print no report.")
 @click.option(
@@ -83,8 +94,10 @@ def trace(
     folded: Path | None,
     latencies: Path | None,
     calls: int,
+    faults: bool,
     regions: bool,
     lines: int,
+    annotate: bool,
     quiet: bool,
     live: bool | None,
 ) -> None:
@@ -117,6 +130,7 @@ def trace(
             stacks=stacks or folded is not None,
             regions=regions,
             latencies=calls if latencies is not None else 0,
+            faults=faults,
             look=totals.show if wants_live else None,
         )
     if json_file is not None:
@@ -129,7 +143,7 @@ def trace(
     if latencies is not None and traced.latencies is not None:
         WRITERS[latencies.suffix](traced.latencies.table, latencies)
     if not quiet:
-        _print_report(traced, lines)
+        _print_report(traced, lines, annotate=annotate)
     end_alike(traced.status)
     sys.exit(traced.status)
 
@@ -141,11 +155,20 @@ def _check_place(path: Path) -> None:
         raise InputError(f"{path} {reason}", remedy="Name a file in a folder that exists.")
 
 
-def _print_report(traced: TracedProgram, most: int) -> None:
+def _read_source(file: str) -> list[str] | None:
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    except (OSError, ValueError):
+        return None
+
+
+def _print_report(traced: TracedProgram, most: int, *, annotate: bool) -> None:
     found = traced.trace
     report = [phrase_answer(found), *list_totals(found), *list_lines(found, most=most)]
     if traced.latencies is not None:
         report += ["", *state_latencies(traced.latencies)]
+    if annotate:
+        report += annotate_sources(found, _read_source)
     report += list_limits(found, with_latencies=traced.latencies is not None)
     click.echo("\n".join(clean_for_terminal(line) for line in report), err=True)
 

@@ -29,6 +29,7 @@ def trace_allocations(
     stacks: bool = False,
     regions: bool = False,
     latencies: int = 0,
+    faults: bool = False,
     look: Callable[[dict[str, int]], None] | None = None,
 ) -> TracedProgram:
     """Run a program and count the allocations of its interpreters that take the slow path.
@@ -38,13 +39,14 @@ def trace_allocations(
         stacks: whether whole stacks are kept.
         regions: whether only what lies in `datamill.allocators.region` is counted.
         latencies: allocation requests whose latency is kept, the first of them; 0 for none.
+        faults: whether page faults in each of these requests are counted.
         look: called now and then with the totals so far.
 
     Raises:
         InputError: there is no such program, or no tracer, or no room for so many latencies.
     """
     tracer = find_tracer()
-    plan = plan_ledger(stacks=stacks, regions=regions, latencies=latencies)
+    plan = plan_ledger(stacks=stacks, regions=regions, latencies=latencies, faults=faults)
     with opening_ledger(plan.header, plan.size, plan.reserved) as (path, ledger):
 
         def look_now() -> None:

@@ -129,4 +129,4 @@ def analyze_allocations(
         confidence=0.95 if level is None else level,
         seed=seed,
     )
-    return AllocationAnalysis(replace(effect, warnings=(*calls.warnings, *effect.warnings)))
+    return AllocationAnalysis(replace(effect, warnings=(*calls.warnings, *effect.warnings), mark=binned))

@@ -22,9 +22,9 @@ from datamill.report.tables.table import Layout, build_table
 from datamill.report.words.scales import Scale, choose_effect_scale, format_interval, format_percent
 
 _ANSWERS: dict[Explanation, str] = {
-    "most": "Binned calls explain most of the slow ones",
-    "some": "Binned calls explain some of the slow ones, not most",
-    "none": "Binned calls do not explain the slow ones",
+    "most": "explain most of the slow ones",
+    "some": "explain some of the slow ones, not most",
+    "none": "do not explain the slow ones",
 }
 #: Quantiles that the table of the model has, where these are among those asked for.
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -40,18 +40,19 @@ def choose_call_scale(effect: BinningEffect) -> Scale:
 def phrase_binning(effect: BinningEffect) -> tuple[str, ...]:
     """Say whether binned calls explain the slow ones, and how much slower they are."""
     slow, scale = effect.slow, choose_call_scale(effect)
+    is_usual = effect.mark == "binned"
+    who, such = ("Binned calls", "binned") if is_usual else (f"Calls with {effect.mark}", "such")
+    one = "A binned call" if is_usual else f"A call with {effect.mark}"
     share = _format_share(slow.share, effect.confidence)
     first = (
-        f"{_ANSWERS[effect.explains]}: {format_count(slow.binned)} of the {format_count(slow.n)} slowest "
-        "calls "
-        f"(as many as there are binned ones) are binned, {share}, against "
+        f"{who} {_ANSWERS[effect.explains]}: {format_count(slow.binned)} of the {format_count(slow.n)} "
+        f"slowest calls (as many as there are {such} ones) are {such}, {share}, against "
         f"{format_share(slow.usual_share)} of all."
     )
     if effect.means.estimates:
         difference = effect.means.estimates[0].value
-        # A difference of means may be far from what is typical.
         second = (
-            f"A binned call takes {format_interval(difference, scale, effect.confidence, signed=True)} on "
+            f"{one} takes {format_interval(difference, scale, effect.confidence, signed=True)} on "
             f"average compared with a fast one (Games-Howell, {say_p(effect.means.p or 0.0)})"
         )
     else:
