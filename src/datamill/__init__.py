@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "InputError",
+    "analyze_allocations",
     "anova",
     "answer",
     "choose_machines",
@@ -38,6 +39,7 @@ __all__ = [
 
 #: Rooms of the verbs that are not modules of their own name.
 _ROOMS = {
+    "analyze_allocations": "allocations.analyze_allocations",
     "choose_machines": "platforms.choose",
     "evaluate_platforms": "platforms.evaluate",
     "fit_platforms": "platforms.fit",
@@ -49,6 +51,7 @@ _ROOMS = {
 
 if TYPE_CHECKING:
     from datamill.experiment.errors import InputError
+    from datamill.verbs.allocations.analyze_allocations import analyze_allocations
     from datamill.verbs.anova import anova
     from datamill.verbs.answer import answer
     from datamill.verbs.compare import compare

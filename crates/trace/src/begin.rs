@@ -12,7 +12,7 @@ use crate::ledger::{self, Process, State};
 use crate::python::layout::{Layout, find_layout, is_free_threaded};
 use crate::python::{Api, api, find_api, frames, name_of, read_text};
 use crate::readable::{can_read, read_word};
-use crate::{allocator, forks, pending, record};
+use crate::{allocator, forks, latency, pending, record};
 
 mod practice;
 
@@ -54,6 +54,7 @@ pub extern "C" fn on_load() {
     };
     record::STACKS.store(header.wants_stacks(), Ordering::Relaxed);
     READY.store(true, Ordering::Relaxed);
+    record::LATENCIES.store(header.wants_latencies(), Ordering::Relaxed);
     LAYOUT.get_or_init(|| layout);
     forks::watch();
     if !header.wants_regions_only() {
@@ -167,8 +168,13 @@ fn begin() {
     if is_first {
         // A tool that was there before us takes ours away when it puts things back at the end.
         IS_LAST.store(api.has_own_allocator(), Ordering::Relaxed);
-        if !allocator::look_at_pools(api) {
+        let has_pools = allocator::look_at_pools(api);
+        if !has_pools {
             say(State::NoPools);
+        }
+        allocator::find_parallel(api, has_pools);
+        if record::LATENCIES.load(Ordering::Relaxed) {
+            latency::prepare();
         }
     }
     allocator::install(api);

@@ -11,6 +11,7 @@ mod allocator;
 mod begin;
 mod events;
 mod forks;
+mod latency;
 mod ledger;
 mod pending;
 mod python;

@@ -4,13 +4,13 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::events::Event;
-use crate::ledger;
 use crate::python::objects::Kind;
 use crate::readable::read_word;
 use crate::record::Place;
 use crate::sites::chain::Steps;
 use crate::sites::scan::Candidates;
 use crate::sites::{Answer, Site, learn};
+use crate::{latency, ledger};
 
 /// A block whose container will be known at the next call.
 #[derive(Clone, Copy)]
@@ -21,6 +21,8 @@ pub struct Pending {
     pub site: Option<Site>,
     pub steps: Steps,
     pub place: Place,
+    /// The number of the request, where its latency is kept.
+    pub call: Option<u64>,
 }
 
 struct Slot(UnsafeCell<Option<Pending>>);
@@ -48,9 +50,10 @@ pub fn prepare(pending: Pending) {
 }
 
 /// The block is there: keep the call until the next one.
-pub fn wait_with(block: u64) {
+pub fn wait_with(block: u64, call: Option<u64>) {
     if let Some(pending) = unsafe { (*SLOT.0.get()).as_mut() } {
         pending.block = block;
+        pending.call = call;
         WAITING.store(true, Ordering::Relaxed);
     }
 }
@@ -87,6 +90,9 @@ pub fn settle() {
             pending.place.line,
             pending.place.stack,
         );
+        if let Some(call) = pending.call {
+            latency::attach(call, event_of(pending.kind));
+        }
     }
 }
 

@@ -3,12 +3,16 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::ledger::{self, Line, intern_frame, intern_stack, mix};
+use crate::latency;
+use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
 use crate::python::frames::{self, Spot};
 use crate::python::{keep_code, line_of, name_of};
 
 /// Whether whole stacks are kept.
 pub static STACKS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the latency of every request is kept.
+pub static LATENCIES: AtomicBool = AtomicBool::new(false);
 
 /// A place in the program: its line and, where stacks are kept, its stack.
 #[derive(Clone, Copy, Default, Debug)]
@@ -128,8 +132,48 @@ fn number_stack() -> (Option<u32>, bool) {
     )
 }
 
+/// Counters of lines that events happened in lately, by the address of the instruction.
+struct Counters(UnsafeCell<[(u64, Option<&'static Counts>); ROOM]>);
+
+// Used under the lock of the slow path only.
+unsafe impl Sync for Counters {}
+
+static COUNTERS: Counters = Counters(UnsafeCell::new([(0, None); ROOM]));
+
+fn find_counters(instruction: u64) -> &'static mut (u64, Option<&'static Counts>) {
+    let counters = unsafe { &mut *COUNTERS.0.get() };
+    &mut counters[((instruction >> 1) ^ (instruction >> 13)) as usize % ROOM]
+}
+
 /// Count an event where the program is.
+#[inline]
 pub fn count_here(event: crate::events::Event) {
+    let is_plain = !STACKS.load(Ordering::Relaxed) && !LATENCIES.load(Ordering::Relaxed);
+    if let (true, Some(instruction)) = (is_plain, frames::innermost_instruction()) {
+        if let (known, Some(counts)) = find_counters(instruction)
+            && *known == instruction
+        {
+            ledger::add_to(&counts[event as usize]);
+            return;
+        }
+        count_slowly(event);
+        // Known by now, unless its code object could not be kept: another may get that address.
+        if let Some(Spot { code, .. }) = frames::innermost()
+            && let Line::Known(line) = find_place().line
+            && keep_code(code)
+        {
+            *find_counters(instruction) = (instruction, ledger::counts_of(line));
+        }
+        return;
+    }
+    count_slowly(event);
+}
+
+#[inline(never)]
+fn count_slowly(event: crate::events::Event) {
     let place = find_place();
     ledger::credit(event, place.line, place.stack);
+    if LATENCIES.load(Ordering::Relaxed) && !matches!(place.line, Line::Outside) {
+        latency::mark(event);
+    }
 }

@@ -1,11 +1,19 @@
 //! A lock that may be taken inside an allocator: it allocates nothing and is open again in a forked child.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Whether threads may be at work at the same time: those of interpreters that have a lock each.
+///
+/// Where all share one, the thread that holds that needs no other, and a locked instruction takes as long as all the rest.
+pub static PARALLEL: AtomicBool = AtomicBool::new(true);
 
 /// A lock that knows the thread that holds it.
 ///
 /// Threads of one interpreter never meet here, since they share its lock; those of interpreters with a lock each do.
 pub struct Spin(AtomicU64);
+
+/// Stands for the one thread that holds the interpreters' common lock; no thread has this number.
+const SOMEBODY: u64 = 1;
 
 impl Spin {
     /// An open lock.
@@ -16,6 +24,15 @@ impl Spin {
     /// Run something while no other thread runs anything under this lock; nothing when this thread already does.
     #[inline]
     pub fn hold_once(&self, work: impl FnOnce()) {
+        if !PARALLEL.load(Ordering::Relaxed) {
+            if self.0.load(Ordering::Relaxed) == 0 {
+                self.0.store(SOMEBODY, Ordering::Relaxed);
+                work();
+                // Others may have come while this thread was at work: then they wait for it.
+                self.0.store(0, Ordering::Release);
+            }
+            return;
+        }
         let me = this_thread();
         if self.0.load(Ordering::Relaxed) == me {
             return;
@@ -40,7 +57,7 @@ impl Spin {
 /// A number that no other thread of this process has now.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn this_thread() -> u64 {
+pub fn this_thread() -> u64 {
     let pointer: u64;
     unsafe {
         std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags))
@@ -51,7 +68,7 @@ fn this_thread() -> u64 {
 /// A number that no other thread of this process has now.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn this_thread() -> u64 {
+pub fn this_thread() -> u64 {
     let pointer: u64;
     unsafe {
         std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, readonly, preserves_flags))

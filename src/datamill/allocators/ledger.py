@@ -11,15 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from mmap import mmap
 
+import numpy as np
+
 from datamill.allocators.events import EVENTS
+from datamill.allocators.latencies import CALL, AllocationLatencies, Clock, read_calls
 from datamill.allocators.trace import AllocationTrace, Frame, TracedInterpreter, TracedLine, TracedStack
-from datamill.allocators.visibility import list_invisible
+from datamill.allocators.visibility import State, list_invisible
 
 _MAGIC = b"DMLEDGER"
-_VERSION = 1
+_VERSION = 2
 _PAGE = 4096
 #: What is asked of the tracer, as bits.
-_WANTS_STACKS, _WANTS_REGIONS = 1, 2
+_WANTS_STACKS, _WANTS_REGIONS, _WANTS_LATENCIES, _WANTS_FAULTS = 1, 2, 4, 8
 #: Magic, version, wishes; then, for each table, its offset and how many entries it has room for.
 _HEADER = struct.Struct("<8sII14Q")
 _COUNTERS_AT = 128
@@ -27,6 +30,11 @@ _COUNTERS_AT = 128
 #: regions, calls that were looked at.
 _COUNTERS = struct.Struct("<11Q")
 _UNTOLD_AT, _OUTSIDE_AT = 216, 344
+#: Requests: where they are, how many there is room for and there were; the kind of counter, what a reading
+#: costs in ticks, ticks in a second; then how often the tracer itself took so many ticks, four buckets for
+#: each doubling.
+_LATENCIES_AT = 472
+_LATENCIES = struct.Struct("<6Q160Q")
 #: Line, ready, begin and length of the file's name and of the function's.
 _FRAME = struct.Struct("<IIIIII")
 #: Depth, ready, begin.
@@ -50,25 +58,47 @@ _FRAMES, _STACKS, _STACK_FRAMES, _TEXTS, _INTERPRETERS = range(5)
 
 @dataclass(frozen=True, slots=True)
 class LedgerPlan:
-    """A ledger without entries: its first bytes, and its size in bytes."""
+    """A ledger without entries: its first bytes, its size in bytes, and what of it is certain to be
+    written.
+    """
 
     header: bytes
     size: int
+    reserved: tuple[int, int] = (0, 0)
 
 
-def plan_ledger(*, stacks: bool, regions: bool) -> LedgerPlan:
+def plan_ledger(*, stacks: bool, regions: bool, latencies: int = 0, faults: bool = False) -> LedgerPlan:
     """Lay out a ledger.
 
     Args:
         stacks: whether whole stacks are kept.
         regions: whether nothing is counted outside regions.
+        latencies: requests whose latency is kept.
+        faults: whether the page faults in each of them are kept, too.
     """
     places, offset = [], _PAGE
     for capacity, size in _TABLES:
         places += [offset, capacity]
         offset += -(-capacity * size // _PAGE) * _PAGE
-    wishes = _WANTS_STACKS * stacks | _WANTS_REGIONS * regions
-    return LedgerPlan(_HEADER.pack(_MAGIC, _VERSION, wishes, *places), offset)
+    wishes = _WANTS_STACKS * stacks | _WANTS_REGIONS * regions | _WANTS_LATENCIES * bool(latencies)
+    wishes |= _WANTS_FAULTS * bool(latencies and faults)
+    header = _HEADER.pack(_MAGIC, _VERSION, wishes, *places)
+    if not latencies:
+        return LedgerPlan(header, offset)
+    header = header.ljust(_LATENCIES_AT, b"\0") + struct.pack("<2Q", offset, latencies)
+    return LedgerPlan(header, offset + latencies * CALL.itemsize, (offset, latencies * CALL.itemsize))
+
+
+def read_latencies(ledger: bytes | mmap) -> AllocationLatencies:
+    """Return the latencies that a ledger holds."""
+    offset, capacity, seen, counter, cost, rate, *own = _LATENCIES.unpack_from(ledger, _LATENCIES_AT)
+    clock = Clock(counter, cost, rate, _find_median(own))
+    kept = min(seen, capacity)
+    rows = np.frombuffer(ledger, CALL, kept, offset).copy() if kept else np.empty(0, CALL)
+    lines = {number: frame for number, frame, _ in _list_frames(ledger)}
+    count = _COUNTERS.unpack_from(ledger, _COUNTERS_AT)[6]
+    without = [found.pid for found in _list_interpreters(ledger, count) if found.state & State.NO_POOLS]
+    return read_calls(rows, lines, seen=seen, limit=capacity, clock=clock, without_pools=without)
 
 
 def read_totals(ledger: bytes | mmap) -> dict[str, int]:
@@ -120,6 +150,16 @@ def read_ledger(ledger: bytes | mmap) -> AllocationTrace:
             )
         ),
     )
+
+
+def _find_median(counts: list[int]) -> float:
+    """The middle of the bucket that half of all times are below or in; 0 where there are none."""
+    half, passed = sum(counts) / 2, 0
+    for bucket, count in enumerate(counts):
+        passed += count
+        if count and passed >= half:
+            return float(2 ** (bucket // 4) * (1 + (bucket % 4 + 0.5) / 4))
+    return 0.0
 
 
 def _find_table(ledger: bytes | mmap, table: int) -> tuple[int, int]:

@@ -41,6 +41,16 @@ ALWAYS = (
     "Memory that extension modules and the C library map by themselves is not counted.",
 )
 
+#: What latencies do not tell.
+NOT_TIMED = (
+    "An insertion into a dictionary or set that needs no memory makes no request, so that its latency is "
+    "not in the table; of one that resizes there is resize_ns, where the old table is given back. With "
+    "rights, uprobes at insertdict, set_add_entry and list_resize measure each call, in builds that keep "
+    "these functions apart.",
+    "Requests in the raw domain (PyMem_RawMalloc), and what is answered from the free lists of types, are "
+    "not in the table of latencies.",
+)
+
 
 def list_invisible(
     interpreters: Sequence[TracedInterpreter],

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, get_args
 
 import polars as pl
 
-from datamill.analysis.model_data.question import Question
+from datamill.analysis.linear.mean_lines import MeanLines, find_mean_lines
+from datamill.analysis.linear.model import fit_linear_model
+from datamill.analysis.model_data.question import ModelData, Question
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.quantile_model import (
     ERROR_METHODS,
@@ -24,7 +26,7 @@ from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import argument, tell, verb
 from datamill.report.figures.figure import Figure
 from datamill.report.quantiles.answer import state_quantiles
-from datamill.report.quantiles.figures import draw_effects_by_quantile
+from datamill.report.quantiles.figures import Coding, draw_effects_by_quantile
 from datamill.report.quantiles.json import spell_quantiles
 from datamill.report.quantiles.statement import state_quantile_model
 from datamill.report.quantiles.warnings import list_quantile_warnings
@@ -65,6 +67,8 @@ class Quantiles(Analysis):
 
     observations: Described
     model: QuantileModel
+    mean: MeanLines | None = None
+    coding: Coding = "effect"
 
     @property
     def title(self) -> str:
@@ -87,15 +91,20 @@ class Quantiles(Analysis):
 
     def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """Effects by quantile, and the table of ASPLOS 2013 (Table 4)."""
-        return state_quantile_model(self.observations, self.model)
+        return state_quantile_model(
+            self.observations, self.model, mean=self.mean, with_changes=self.coding == "zero-one"
+        )
 
     def numbers(self) -> dict[str, Any]:
         """Every quantile with every digit."""
-        return spell_quantiles(self.observations, self.model)
+        return spell_quantiles(self.observations, self.model, self.mean)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """Effect by quantile, a panel an effect (ASPLOS 2013, Figure 7)."""
-        return (partial(draw_effects_by_quantile, self.observations, self.model),)
+        draw = partial(
+            draw_effects_by_quantile, self.observations, self.model, mean=self.mean, coding=self.coding
+        )
+        return (draw,)
 
 
 @split_by_level(USUAL_ALPHA)
@@ -111,13 +120,16 @@ def quantiles(
     seed: int = 1,
     block_length: int | None = None,
     stream: bool = False,
+    coding: Coding = "effect",
     **asked: Unpack[Asked],
 ) -> Quantiles:
     """Fit quantiles of a response to factors and covariates.
 
     `data` is as in `anova`; the measurements of one trial are taken one by one, and the intervals
     know it. `errors` is a key of `ERROR_METHODS`. With `stream`, and by itself beyond 2 GB of
-    numbers, a Parquet file is read in passes with bounded memory.
+    numbers, a Parquet file is read in passes with bounded memory. With the `coding` "zero-one" the
+    coefficients of the 0/1 coding are shown as well, from the first level of each factor; they are in
+    `model.fits[i].changes` in any case, and in `mean` what least squares give.
 
     Raises:
         InputError: the data cannot be used, or do not allow the model; says what to do.
@@ -126,6 +138,7 @@ def quantiles(
     wanted = take_quantiles(quantiles)
     check_choice("errors", errors, ERROR_METHODS)
     check_choice("bandwidth", bandwidth, BANDWIDTHS)
+    check_choice("coding", coding, get_args(Coding))
     confidence, seed = take_confidence(confidence), take_seed(seed)
     alpha = None if alpha is None else take_alpha(alpha)
     replicates = take_whole("replicates", replicates, FEWEST_REPLICATES)
@@ -147,7 +160,7 @@ def quantiles(
                 alpha=USUAL_ALPHA if alpha is None else alpha,
                 bandwidth=bandwidth,
             )
-        return Quantiles(StreamedResponse(question.response), model)
+        return Quantiles(StreamedResponse(question.response), model, coding=coding)
     read = read_data(data, question, average=False)
     read.ask_about_identifiers(question)
     with locate_errors(read.source):
@@ -166,11 +179,29 @@ def quantiles(
     if read.experiment is not None and _shares_builds(read.experiment) and not by_builds:
         model = replace(model, warnings=(*model.warnings, tell(_SHARED_BUILDS)))
     model = replace(model, warnings=(*model.warnings, *read.notes))
-    return Quantiles(read.selected.observations, model)
+    return Quantiles(read.selected.observations, model, fit_mean_lines(read.selected, model), coding)
 
 
 #: The verb under a name that its own argument does not hide.
 _VERB = quantiles
+
+
+def fit_mean_lines(data: ModelData, model: QuantileModel) -> MeanLines | None:
+    """Fit the terms of a quantile model to the mean; None where least squares cannot."""
+    observations = data.observations
+    try:
+        linear = fit_linear_model(
+            observations.cells,
+            terms=model.terms,
+            covariates=observations.covariates,
+            blocks=data.blocks,
+            confidence=model.confidence,
+            transform=observations.transform,
+        )
+    except InputError:
+        return None
+    same = [row.term.name for row in linear.terms] == [term.name for term in model.terms]
+    return find_mean_lines(linear) if same else None
 
 
 def _shares_builds(experiment: Experiment) -> bool:

@@ -297,6 +297,7 @@ IN_PYTHON = {
         "variability",
         "variance",
     ),
+    "allocators analyze",
     *("platforms choose", "platforms evaluate", "platforms fit", "platforms predict", "platforms rank"),
 }
 

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 #[cfg(target_arch = "x86_64")]
 use super::HOT;
-use super::{Hot, hooks};
+use super::{Hot, hooks, timed};
 #[cfg(target_arch = "x86_64")]
 use crate::pending::WAITING;
 use crate::python::AllocatorTable;
@@ -22,6 +22,20 @@ pub type Entries = (Malloc, Calloc, Realloc, Free);
 pub static OBJ_HOOKS: Entries = (obj_malloc, obj_calloc, obj_realloc, obj_free);
 /// Entries for the domain of memory.
 pub static MEM_HOOKS: Entries = (mem_malloc, mem_calloc, mem_realloc, mem_free);
+
+/// Entries where latencies are kept: for objects, and for memory.
+pub static OBJ_TIMED: Entries = (
+    timed_obj_malloc,
+    timed_obj_calloc,
+    timed_obj_realloc,
+    timed::obj_free,
+);
+pub static MEM_TIMED: Entries = (
+    timed_mem_malloc,
+    timed_mem_calloc,
+    timed_mem_realloc,
+    timed::mem_free,
+);
 
 /// A table with our entries around another.
 pub fn around(table: &AllocatorTable, hooks: &Entries) -> AllocatorTable {
@@ -71,6 +85,12 @@ entries! {
     mem_calloc => hooks::mem_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
     obj_realloc => hooks::obj_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
     mem_realloc => hooks::mem_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
+    timed_obj_malloc => timed::obj_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+    timed_mem_malloc => timed::mem_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+    timed_obj_calloc => timed::obj_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
+    timed_mem_calloc => timed::mem_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
+    timed_obj_realloc => timed::obj_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
+    timed_mem_realloc => timed::mem_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
 }
 
 /// From the beginning of [`super::Hot`] to the functions that free.

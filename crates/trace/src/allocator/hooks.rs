@@ -8,13 +8,13 @@ use crate::pending::WAITING;
 use crate::python::AllocatorTable;
 use crate::python::objects::SMALL_KEYS;
 
-type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
-type Calloc = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
-type Free = unsafe extern "C" fn(*mut c_void, *mut c_void);
-type Realloc = unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> *mut c_void;
+pub type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+pub type Calloc = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
+pub type Free = unsafe extern "C" fn(*mut c_void, *mut c_void);
+pub type Realloc = unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> *mut c_void;
 
 #[inline(always)]
-fn hot() -> &'static Hot {
+pub fn hot() -> &'static Hot {
     let hot = &raw const HOT;
     unsafe { &*hot }
 }
@@ -22,7 +22,7 @@ fn hot() -> &'static Hot {
 /// Whether a block is the first of its pool, which the allocator has just taken into use: a pool whose last block
 /// is freed goes back to the free pools.
 #[inline(always)]
-unsafe fn is_first_of_pool(hot: &Hot, block: *mut c_void) -> bool {
+pub unsafe fn is_first_of_pool(hot: &Hot, block: *mut c_void) -> bool {
     let header = block as u64 & !hot.pool_mask.load(Relaxed);
     !block.is_null() && unsafe { *(header as *const u32) == 1 }
 }
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn mem_free(ctx: *mut c_void, block: *mut c_void) {
 }
 
 #[inline(always)]
-unsafe fn look_at_moved(old: *mut c_void, block: *mut c_void, size: usize) {
+pub unsafe fn look_at_moved(old: *mut c_void, block: *mut c_void, size: usize) {
     if block == old || block.is_null() {
         return;
     }
@@ -195,6 +195,7 @@ unsafe fn look_at_moved(old: *mut c_void, block: *mut c_void, size: usize) {
 
 /// `alloc` of the arenas: their memory and that of the frame stack.
 pub unsafe extern "C" fn arena_alloc(ctx: *mut c_void, size: usize) -> *mut c_void {
+    super::look_for_parallel();
     let alloc: Malloc = unsafe { std::mem::transmute(hot().arena.alloc) };
     let block = unsafe { alloc(ctx, size) };
     slow::arena_mapped(!block.is_null(), size);

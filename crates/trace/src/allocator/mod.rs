@@ -4,10 +4,13 @@ pub mod entry;
 mod hooks;
 mod pools;
 mod slow;
+mod timed;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ};
+use crate::record;
+use crate::spin::PARALLEL;
 
 pub use slow::{settle_now, start_over};
 
@@ -52,6 +55,28 @@ pub static mut HOT: Hot = Hot {
     padding: AtomicUsize::new(0),
 };
 
+/// The interpreter that was there first.
+static FIRST: AtomicU64 = AtomicU64::new(0);
+
+/// Find out whether threads can be at work at the same time.
+///
+/// An interpreter with a lock of its own has pools of its own as well (`PyInterpreterConfig`): it maps an arena
+/// before it has a single object, which [`look_for_parallel`] sees. Without pools that cannot be seen.
+pub fn find_parallel(api: &Api, has_pools: bool) {
+    FIRST.store(api.interpreter(), Ordering::Relaxed);
+    PARALLEL.store(!has_pools, Ordering::Relaxed);
+}
+
+/// Somebody maps an arena: see whether it is another interpreter than the first.
+pub fn look_for_parallel() {
+    let Some(api) = crate::python::api() else {
+        return;
+    };
+    if !PARALLEL.load(Ordering::Relaxed) && api.interpreter() != FIRST.load(Ordering::Relaxed) {
+        PARALLEL.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Whether events are counted; hooks that cannot be taken away do nothing else then.
 pub static COUNTING: AtomicBool = AtomicBool::new(false);
 
@@ -76,21 +101,31 @@ pub fn look_at_pools(api: &Api) -> bool {
     true
 }
 
+/// Our entries for the domains of objects and of memory.
+fn our_entries() -> [&'static entry::Entries; 2] {
+    if record::LATENCIES.load(Ordering::Relaxed) {
+        [&entry::OBJ_TIMED, &entry::MEM_TIMED]
+    } else {
+        [&entry::OBJ_HOOKS, &entry::MEM_HOOKS]
+    }
+}
+
 /// Put ours around the tables that are in use. Needs the global lock.
 pub fn install(api: &Api) {
+    let [obj, mem] = our_entries();
     unsafe {
         let hot = &raw mut HOT;
         let mut table = NOTHING;
         (api.get_allocator)(OBJ, &raw mut table);
-        if table.malloc != entry::OBJ_HOOKS.0 as usize {
+        if table.malloc != obj.0 as usize {
             (*hot).obj = table;
-            let mut ours = entry::around(&table, &entry::OBJ_HOOKS);
+            let mut ours = entry::around(&table, obj);
             (api.set_allocator)(OBJ, &raw mut ours);
         }
         (api.get_allocator)(MEM, &raw mut table);
-        if table.malloc != entry::MEM_HOOKS.0 as usize {
+        if table.malloc != mem.0 as usize {
             (*hot).mem = table;
-            let mut ours = entry::around(&table, &entry::MEM_HOOKS);
+            let mut ours = entry::around(&table, mem);
             (api.set_allocator)(MEM, &raw mut ours);
         }
         let mut arena = (*hot).arena;
@@ -109,15 +144,16 @@ pub fn install(api: &Api) {
 
 /// Put the tables back as they were, where ours are still in place. Needs the global lock.
 pub fn remove(api: &Api) {
+    let [obj, mem] = our_entries();
     unsafe {
         let hot = &raw mut HOT;
         let mut table = NOTHING;
         (api.get_allocator)(OBJ, &raw mut table);
-        if table.malloc == entry::OBJ_HOOKS.0 as usize {
+        if table.malloc == obj.0 as usize {
             (api.set_allocator)(OBJ, &raw mut (*hot).obj);
         }
         (api.get_allocator)(MEM, &raw mut table);
-        if table.malloc == entry::MEM_HOOKS.0 as usize {
+        if table.malloc == mem.0 as usize {
             (api.set_allocator)(MEM, &raw mut (*hot).mem);
         }
         let mut arena = (*hot).arena;
@@ -130,7 +166,8 @@ pub fn remove(api: &Api) {
 
 /// Whether ours are still in place.
 pub fn is_in_place(api: &Api) -> bool {
+    let [obj, _] = our_entries();
     let mut table = NOTHING;
     unsafe { (api.get_allocator)(OBJ, &raw mut table) };
-    table.malloc == entry::OBJ_HOOKS.0 as usize
+    table.malloc == obj.0 as usize
 }

@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use super::timed::Timed;
 use super::{COUNTING, HOT, Hot};
 use crate::events::Event;
+use crate::latency::{self, Way, clock};
 use crate::ledger;
 use crate::pending::{self, Pending, WAITING, event_of};
 use crate::python::api;
@@ -116,18 +118,54 @@ pub fn large_made(block: u64, size: u64, at: u64, is_mem: bool) {
 }
 
 fn table_made(kind: Kind, block: u64, at: u64) {
+    table_made_in(kind, block, at, None);
+}
+
+/// A block that may be a table was returned; where its request is `timed`, the container's move is as well.
+pub fn table_made_in(kind: Kind, block: u64, at: u64, timed: Option<(u64, u64)>) {
     if block == 0 {
         return;
     }
+    let mut moving = Candidates::default();
     at_work(|| match classify(kind, at) {
         Verdict::Not => {}
-        Verdict::Is => count(event_of(kind)),
+        Verdict::Is => {
+            count(event_of(kind));
+            if timed.is_some() {
+                moving = find_containers(at, kind, None);
+            }
+        }
         Verdict::Ask(site) => {
             note_asked();
             let candidates = find_containers(at, kind, None);
+            moving = candidates;
             wait(kind, block, candidates, site, unwind(at));
         }
     });
+    if let (Some((begin, end)), true) = (timed, moving.1 > 0) {
+        at_work(|| {
+            if let Some(call) = latency::current() {
+                latency::grow(call, kind, block, moving, begin, clock::read() - end);
+            }
+        });
+    }
+}
+
+/// A request was answered.
+pub fn request_made(way: Way, is_mem: bool, size: u64, timed: &Timed) {
+    at_work(|| {
+        if !is_learning() {
+            let ticks = clock::between(timed.begin, timed.end);
+            latency::record(way, is_mem, size, ticks, timed.faults);
+        }
+    });
+}
+
+/// A block was given back.
+#[inline]
+pub fn block_released(block: u64) {
+    let now = clock::read();
+    at_work(|| latency::released(block, now));
 }
 
 fn note_asked() {
@@ -150,6 +188,7 @@ fn wait(
         site,
         steps,
         place: find_place(),
+        call: latency::current(),
     });
 }
 
@@ -181,6 +220,7 @@ pub fn begin_realloc(old: u64, at: u64) -> Realloc {
                     site,
                     steps,
                     place,
+                    call: None,
                 });
                 found = Realloc::Unknown;
             } else {
@@ -202,7 +242,7 @@ pub fn begin_realloc(old: u64, at: u64) -> Realloc {
 #[inline(always)]
 pub fn end_realloc(call: Realloc, block: u64) {
     if matches!(call, Realloc::Unknown) {
-        at_work(|| pending::wait_with(block));
+        at_work(|| pending::wait_with(block, latency::current()));
     }
 }
 

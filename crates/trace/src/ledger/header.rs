@@ -13,7 +13,8 @@ pub struct Place {
 pub struct Header {
     magic: [u8; 8],
     version: u32,
-    /// Bit 0: whole stacks are kept. Bit 1: only regions are counted.
+    /// Bit 0: whole stacks are kept. Bit 1: only regions are counted. Bit 2: latencies are kept.
+    /// Bit 3: page faults are, too.
     pub wishes: u32,
     /// Lines of the program and stacks, in the order in which they came.
     pub frames: Place,
@@ -45,12 +46,23 @@ pub struct Header {
     pub untold: [AtomicU64; 16],
     /// Events outside the program's frames: while the interpreter starts, compiles its program, and ends.
     pub outside: [AtomicU64; 16],
+    /// Requests, each with its latency, where that is wanted; how many there were, whether or not there was room.
+    pub calls: Place,
+    pub calls_seen: AtomicU64,
+    /// The counter that latencies are read from: what it is, what a reading costs, ticks of it in a second.
+    pub counter: AtomicU64,
+    pub clock_cost: AtomicU64,
+    pub ticks_per_s: AtomicU64,
+    /// How often the tracer itself took 2^(n/4) to 2^((n+1)/4) ticks in a request.
+    pub own_times: [AtomicU64; 160],
+    /// Whether several processes may add to the counters.
+    pub shared: AtomicU64,
 }
 
 impl Header {
     /// Whether the file is a ledger that this library understands.
     pub fn is_ours(&self) -> bool {
-        &self.magic == b"DMLEDGER" && self.version == 1
+        &self.magic == b"DMLEDGER" && self.version == 2
     }
 
     /// Whether whole stacks are wanted.
@@ -61,6 +73,16 @@ impl Header {
     /// Whether nothing is counted outside regions.
     pub fn wants_regions_only(&self) -> bool {
         self.wishes & 2 != 0
+    }
+
+    /// Whether page faults of every request are wanted.
+    pub fn wants_faults(&self) -> bool {
+        self.wishes & 8 != 0
+    }
+
+    /// Whether the latency of every request is wanted.
+    pub fn wants_latencies(&self) -> bool {
+        self.wishes & 4 != 0
     }
 }
 

@@ -37,6 +37,8 @@ macro_rules! functions {
             $(pub $field: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
             pub thread_state: unsafe extern "C" fn() -> u64,
             pub types: Types,
+            /// `PyThreadState_GetInterpreter`.
+            interpreter_of: Option<unsafe extern "C" fn(u64) -> u64>,
             /// `_PyRuntime`, and its size, where the interpreter exports it.
             pub runtime: Option<(u64, usize)>,
             /// `_PyMem_GetCurrentAllocatorName`: none for one that is not the interpreter's own.
@@ -59,6 +61,9 @@ macro_rules! functions {
                     text: find(c"PyUnicode_Type")? as u64,
                     bytes: find(c"PyBytes_Type")? as u64,
                 },
+                interpreter_of: find(c"PyThreadState_GetInterpreter").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
+                }),
                 runtime: find_sized(c"_PyRuntime"),
                 allocator_name: find(c"_PyMem_GetCurrentAllocatorName").map(|found| unsafe {
                     std::mem::transmute::<usize, unsafe extern "C" fn() -> *const c_char>(found)
@@ -125,6 +130,15 @@ pub fn api() -> Option<&'static Api> {
 }
 
 impl Api {
+    /// The interpreter that this thread is in; 0 where that cannot be told.
+    pub fn interpreter(&self) -> u64 {
+        let thread = unsafe { (self.thread_state)() };
+        match self.interpreter_of {
+            Some(interpreter_of) if thread != 0 => unsafe { interpreter_of(thread) },
+            _ => 0,
+        }
+    }
+
     /// Whether the allocator in use came with the interpreter, as far as it tells.
     pub fn has_own_allocator(&self) -> bool {
         self.allocator_name

@@ -127,6 +127,7 @@ class LinearModel:
     deviations from the cells' origin, and `leverage`, of one observation, are by cell (K), or with
     `by_row`, where covariates make rows of a cell differ, by observation (n); `weights` (p × K,
     without covariates) are the coefficients, intercept first, as weighted sums of the cell means.
+    `covariance` (p × p) is that of the coefficients, intercept first.
     `transform` is that of the response, such as "log"; then `shares` is empty.
     """
 
@@ -159,6 +160,7 @@ class LinearModel:
     block_gain: BlockGain | None = None
     by_row: bool = False
     transform: str = ""
+    covariance: FloatArray | None = None
 
     @property
     def misfits(self) -> bool:

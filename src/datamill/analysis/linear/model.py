@@ -168,6 +168,7 @@ def fit_linear_model(
         by_row=not fit.matrix.factorial,
         shares=() if transform else share_effects(cells.factors, fit.terms, mean, beta, root, error_ms),
         transform=transform,
+        covariance=error_ms * (root @ root.T),
         block_gain=_judge_blocks(fit, effects, blocks, error_ss, error_df),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
@@ -109,6 +109,48 @@ def code_cells(codes: IntArray, factors: Sequence[ModelFactor], terms: Sequence[
             block = (block[:, :, None] * coded[index][:, None, :]).reshape(codes.shape[0], -1)
         blocks.append(block)
     return np.hstack(blocks)
+
+
+def recode_from_first(factors: Sequence[ModelFactor], terms: Sequence[Term]) -> FloatArray | None:
+    """What each coefficient of the 0/1 coding is of those of the −1/+1 coding (p × p).
+
+    In the 0/1 coding a column is 1 where its factors are at certain levels, each but the first: a
+    coefficient is the change from the first level, and the intercept holds where every factor is at its
+    first. Coefficients of that coding are the matrix times those of ours. None where an interaction stands
+    without a term that it contains, so that the coding is another model.
+    """
+    places: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {((), ()): 0}
+    size = 1
+    for term in terms:
+        places[term.factors, term.covariates] = size
+        size += term.df
+    weights = np.zeros((size, size))
+    weights[0, 0] = 1.0
+    for term in terms:
+        own = places[term.factors, term.covariates]
+        coded = [code_levels(len(factors[index].levels)) for index in term.factors]
+        subsets = chain.from_iterable(
+            combinations(range(len(term.factors)), count) for count in range(len(term.factors) + 1)
+        )
+        for kept in subsets:
+            margin = places.get((tuple(term.factors[place] for place in kept), term.covariates))
+            if margin is None:
+                return None
+            # A column is its value at the first level, and at each other level what it is more.
+            block = np.ones((1, 1))
+            for place, columns in enumerate(coded):
+                part = columns[1:] - columns[0] if place in kept else columns[:1]
+                block = np.kron(block, part)
+            weights[margin : margin + block.shape[0], own : own + term.df] += block
+    return weights
+
+
+def name_changes(term: Term, factors: Sequence[ModelFactor]) -> tuple[str, ...]:
+    """Name of each column of a term in the 0/1 coding, with the levels at which it is 1: `opt[-O3]`."""
+    if not term.factors:
+        return (term.name,)
+    levels = product(*(factors[index].levels[1:] for index in term.factors))
+    return tuple(f"{term.name}[{','.join(combination)}]" for combination in levels)
 
 
 def name_columns(term: Term, factors: Sequence[ModelFactor]) -> tuple[str, ...]:

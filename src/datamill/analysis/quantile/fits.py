@@ -12,7 +12,7 @@ from datamill.analysis.distribution.order_statistics import count_needed
 from datamill.analysis.interval import Interval
 from datamill.analysis.linear.linear_model import LevelEffect, LevelGap
 from datamill.analysis.model_data.cells import FloatArray, ModelFactor
-from datamill.analysis.model_data.coding import Term, code_combinations
+from datamill.analysis.model_data.coding import Term, code_combinations, name_changes, recode_from_first
 from datamill.analysis.model_data.matrix import ModelMatrix
 from datamill.analysis.quantile.fit import QuantileProblem, Solutions
 from datamill.analysis.quantile.inference import Inference
@@ -45,6 +45,7 @@ def spell_fits(
     available = count_available(problem)
     widths = problem.measure_flat_bottoms(quantiles, solutions)
     sizes = problem.matrix.sizes
+    recoded = recode_from_first(factors, problem.matrix.terms)
     fits = []
     for index, (quantile, inference) in enumerate(zip(quantiles, inferences, strict=True)):
         rows, terms = _spell_out(
@@ -52,6 +53,9 @@ def spell_fits(
         )
         reach = float(np.max([row.value.high - row.value.low for row in rows] * sizes))
         width = float(widths[index])
+        changes = _spell_changes(
+            problem.matrix, factors, origin, solutions.coefficients[index], inference, recoded
+        )
         fits.append(
             QuantileFit(
                 quantile=quantile,
@@ -62,6 +66,7 @@ def spell_fits(
                 flat_width=width,
                 flat_share=width if width == 0 else width / reach if reach > 0 else math.inf,
                 extreme=count_needed(quantile, confidence) > available,
+                changes=changes,
             )
         )
     return tuple(fits)
@@ -105,6 +110,33 @@ def _spell_out(
         )
     )
     return tuple(rows), terms
+
+
+def _spell_changes(
+    matrix: ModelMatrix,
+    factors: Sequence[ModelFactor],
+    origin: float,
+    coefficients: FloatArray,
+    inference: Inference,
+    recoded: FloatArray | None,
+) -> tuple[QuantileCoefficient, ...]:
+    """The coefficients of the 0/1 coding, which are sums of those of ours."""
+    if recoded is None:
+        return ()
+    names, of_term = ["intercept"], [""]
+    for term in matrix.terms:
+        own = name_changes(term, factors)
+        names += own
+        of_term += [term.name] * len(own)
+    rows = []
+    for index, (name, term_name, weights) in enumerate(zip(names, of_term, recoded, strict=True)):
+        found = inference.infer(float(weights @ coefficients), weights)
+        value = found.value
+        if index == 0:
+            value = Interval(value.estimate + origin, value.low + origin, value.high + origin)
+        p = None if index == 0 else found.p
+        rows.append(QuantileCoefficient(name, term_name, value, found.standard_error, p))
+    return tuple(rows)
 
 
 def _spell_levels(

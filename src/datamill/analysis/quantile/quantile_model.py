@@ -100,6 +100,8 @@ class QuantileFit:
     limit from above they differ by up to `flat_width`, in the unit of the response: slopes count where
     their covariate is farthest from its mean. `flat_share` is that over the widest interval of a
     coefficient, counted alike. `extreme` says that the observations are too few for this quantile.
+    `changes` are the coefficients of the same model in the 0/1 coding, from the first level of each factor
+    (thesis 2019, equation 2.2); none where an interaction stands without a term that it contains.
     """
 
     quantile: float
@@ -110,6 +112,7 @@ class QuantileFit:
     flat_width: float
     flat_share: float
     extreme: bool
+    changes: tuple[QuantileCoefficient, ...] = ()
 
     @property
     def is_flat(self) -> bool:

@@ -7,6 +7,7 @@ import click
 from datamill.cli.verbs import VerbGroup
 
 _VERBS = {
+    "analyze": "Say whether binned calls explain the slow ones, from a table of calls.",
     "trace": "Count the allocations of a program that take the slow path, by line.",
 }
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
+import polars as pl
 
 from datamill.allocators.events import EVENTS
 from datamill.cli.console import clean_for_terminal
@@ -15,10 +16,20 @@ from datamill.conduct.tracing.trace_allocations import TracedProgram, trace_allo
 from datamill.execution.tracing.traced_program import end_alike
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_count
+from datamill.report.allocators.annotated import annotate_sources
 from datamill.report.allocators.folded import fold_stacks
 from datamill.report.allocators.json import list_trace_values
+from datamill.report.allocators.latencies import state_latencies
 from datamill.report.allocators.statement import list_limits, list_lines, list_totals, phrase_answer
 from datamill.report.tables.envelope import write_result
+
+#: How a table of latencies is written, by the ending of its name.
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
+    ".parquet": pl.DataFrame.write_parquet,
+    ".csv": pl.DataFrame.write_csv,
+}
+#: 80 MB of memory while the program runs.
+MOST_CALLS = 2_000_000
 
 
 @click.command(
@@ -44,10 +55,33 @@ from datamill.report.tables.envelope import write_result
     help="Write stacks as drawers of flame graphs read them; implies --stacks.",
 )
 @click.option(
+    "--latencies",
+    type=click.Path(path_type=Path),
+    metavar="FILE.parquet",
+    help="Write the latency of every allocation request, fast ones too, as Parquet or CSV.",
+)
+@click.option(
+    "--calls",
+    type=click.IntRange(1, 1 << 30),
+    default=MOST_CALLS,
+    metavar="N",
+    help=f"Requests whose latency is kept, the first of them [{MOST_CALLS}]; 40 bytes each.",
+)
+@click.option(
+    "--faults",
+    is_flag=True,
+    help="Count page faults in each of these requests, too: two calls of the kernel each.",
+)
+@click.option(
     "--regions", is_flag=True, help="Count only what lies in datamill.allocators.region [the whole program]."
 )
 @click.option(
     "--lines", type=click.IntRange(0), default=5, metavar="N", help="Lines of each event in the report [5]."
+)
+@click.option(
+    "--annotate",
+    is_flag=True,
+    help="Show the source of lines with events, and where memory could be asked for at once.",
 )
 @click.option("--quiet", is_flag=True, help="Print no report.")
 @click.option(
@@ -58,8 +92,12 @@ def trace(
     json_file: Path | None,
     stacks: bool,
     folded: Path | None,
+    latencies: Path | None,
+    calls: int,
+    faults: bool,
     regions: bool,
     lines: int,
+    annotate: bool,
     quiet: bool,
     live: bool | None,
 ) -> None:
@@ -71,29 +109,41 @@ def trace(
     \b
       datamill allocators trace -- python script.py
       datamill allocators trace --json found.json -- python -m module argument
+      datamill allocators trace --latencies calls.parquet -- python script.py
     """  # noqa: D301 - click needs the backspace itself
     if not command:
         raise InputError(
             "there is no program to trace",
             remedy="Type it last, such as: datamill allocators trace -- python script.py",
         )
-    for path in filter(None, (json_file, folded)):
+    for path in filter(None, (json_file, folded, latencies)):
         _check_place(path)
+    if latencies is not None and latencies.suffix not in WRITERS:
+        raise InputError(
+            f"{latencies} is no name of a table",
+            remedy="Give it the ending .parquet, or .csv: --latencies calls.parquet",
+        )
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
     with _Totals() as totals:
         traced = trace_allocations(
             command,
             stacks=stacks or folded is not None,
             regions=regions,
+            latencies=calls if latencies is not None else 0,
+            faults=faults,
             look=totals.show if wants_live else None,
         )
     if json_file is not None:
-        values = list_trace_values(traced.trace, stacks=stacks or folded is not None)
+        values = list_trace_values(
+            traced.trace, stacks=stacks or folded is not None, latencies=traced.latencies
+        )
         json_file.write_text(write_result([phrase_answer(traced.trace)], values, ()) + "\n", encoding="utf-8")
     if folded is not None:
         folded.write_text("".join(f"{line}\n" for line in fold_stacks(traced.trace)), encoding="utf-8")
+    if latencies is not None and traced.latencies is not None:
+        WRITERS[latencies.suffix](traced.latencies.table, latencies)
     if not quiet:
-        _print_report(traced, lines)
+        _print_report(traced, lines, annotate=annotate)
     end_alike(traced.status)
     sys.exit(traced.status)
 
@@ -105,9 +155,21 @@ def _check_place(path: Path) -> None:
         raise InputError(f"{path} {reason}", remedy="Name a file in a folder that exists.")
 
 
-def _print_report(traced: TracedProgram, most: int) -> None:
+def _read_source(file: str) -> list[str] | None:
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    except (OSError, ValueError):
+        return None
+
+
+def _print_report(traced: TracedProgram, most: int, *, annotate: bool) -> None:
     found = traced.trace
-    report = [phrase_answer(found), *list_totals(found), *list_lines(found, most=most), *list_limits(found)]
+    report = [phrase_answer(found), *list_totals(found), *list_lines(found, most=most)]
+    if traced.latencies is not None:
+        report += ["", *state_latencies(traced.latencies)]
+    if annotate:
+        report += annotate_sources(found, _read_source)
+    report += list_limits(found, with_latencies=traced.latencies is not None)
     click.echo("\n".join(clean_for_terminal(line) for line in report), err=True)
 
 

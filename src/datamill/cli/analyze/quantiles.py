@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -11,6 +12,7 @@ from datamill.analysis.quantile.quantile_model import ERROR_METHODS
 from datamill.cli.tables.data import by_option, confidence_option, data_options, seed_option
 from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
 from datamill.experiment.errors import InputError
+from datamill.report.quantiles.figures import Coding
 from datamill.verbs import quantiles as analysis
 from datamill.verbs.analyses.analysis import Asked
 
@@ -68,6 +70,14 @@ _MOST = 1000
     help="Read a .parquet table in passes with bounded memory; by itself beyond 2 GB of numbers. "
     "Factors only, nid errors.",
 )
+@click.option(
+    "--coding",
+    type=click.Choice(get_args(Coding)),
+    default="effect",
+    show_default=True,
+    help="What figure and extra table show: half the change between levels, or the change from the first "
+    "level (0/1).",
+)
 @output_options("Also draw the effects by quantile")
 def quantiles(
     file: Path,
@@ -82,6 +92,7 @@ def quantiles(
     seed: int,
     block_length: int | None,
     stream: bool,
+    coding: Coding,
     figure_file: Path | None,
     html_file: Path | None,
     as_json: bool,
@@ -113,6 +124,7 @@ def quantiles(
         seed=seed,
         block_length=block_length,
         stream=stream,
+        coding=coding,
         by=by,
         **asked,
     )

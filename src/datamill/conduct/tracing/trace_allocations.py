@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from datamill.allocators.ledger import plan_ledger, read_ledger, read_totals
+from datamill.allocators.latencies import AllocationLatencies
+from datamill.allocators.ledger import plan_ledger, read_latencies, read_ledger, read_totals
 from datamill.allocators.trace import AllocationTrace
 from datamill.execution.tracing.traced_program import opening_ledger, run_traced
 from datamill.execution.tracing.tracer import find_tracer
@@ -19,6 +20,7 @@ class TracedProgram:
 
     trace: AllocationTrace
     status: int
+    latencies: AllocationLatencies | None = None
 
 
 def trace_allocations(
@@ -26,6 +28,8 @@ def trace_allocations(
     *,
     stacks: bool = False,
     regions: bool = False,
+    latencies: int = 0,
+    faults: bool = False,
     look: Callable[[dict[str, int]], None] | None = None,
 ) -> TracedProgram:
     """Run a program and count the allocations of its interpreters that take the slow path.
@@ -34,18 +38,20 @@ def trace_allocations(
         command: the program and its arguments.
         stacks: whether whole stacks are kept.
         regions: whether only what lies in `datamill.allocators.region` is counted.
+        latencies: allocation requests whose latency is kept, the first of them; 0 for none.
+        faults: whether page faults in each of these requests are counted.
         look: called now and then with the totals so far.
 
     Raises:
-        InputError: there is no such program, or no tracer.
+        InputError: there is no such program, or no tracer, or no room for so many latencies.
     """
     tracer = find_tracer()
-    plan = plan_ledger(stacks=stacks, regions=regions)
-    with opening_ledger(plan.header, plan.size) as (path, ledger):
+    plan = plan_ledger(stacks=stacks, regions=regions, latencies=latencies, faults=faults)
+    with opening_ledger(plan.header, plan.size, plan.reserved) as (path, ledger):
 
         def look_now() -> None:
             if look is not None:
                 look(read_totals(ledger))
 
         status = run_traced(command, tracer, path, look=look_now, every_s=_LOOK_EVERY_S)
-        return TracedProgram(read_ledger(ledger), status)
+        return TracedProgram(read_ledger(ledger), status, read_latencies(ledger) if latencies else None)

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from datamill.execution.tracing.tracer import LEDGER_VARIABLE
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 
 #: Signals that are meant for the program when they reach us alone.
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH)
@@ -25,15 +27,47 @@ _NOT_FOUND, _NOT_EXECUTABLE = "is not here", "cannot be executed"
 
 
 @contextmanager
-def opening_ledger(header: bytes, size: int) -> Iterator[tuple[Path, mmap.mmap]]:
+def opening_ledger(
+    header: bytes, size: int, reserved: tuple[int, int] = (0, 0)
+) -> Iterator[tuple[Path, mmap.mmap]]:
     """Make a ledger that traced programs can map; give its path and its bytes. It is gone afterwards.
 
     Any user may write to it: a traced program may have given up the rights that it was started with.
+
+    Args:
+        header: its first bytes.
+        size: in bytes.
+        reserved: a part of it that gets its memory now, as offset and length: where there is too little, a
+            program that writes to it later would be killed.
+
+    Raises:
+        InputError: there is no room for what is reserved.
     """
     # In memory where there is such a folder: a ledger is mostly holes, and worthless after a crash.
-    shared = Path("/dev/shm")
-    folder = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
-    _remove_left_ledgers(folder)
+    shared, temporary = Path("/dev/shm"), Path(tempfile.gettempdir())
+    folders = [shared, temporary] if os.access(shared, os.W_OK) else [temporary]
+    _remove_left_ledgers(folders[0])
+    with ExitStack() as open_files:
+        for folder in folders:
+            try:
+                path, file = open_files.enter_context(_making_file(folder, header, size, reserved))
+            except OSError as error:
+                if folder is not folders[-1]:
+                    continue
+                raise InputError(
+                    f"there is no room for {-(-reserved[1] >> 20)} MiB of latencies in {folder}: "
+                    f"{error.strerror}",
+                    remedy=f"Keep fewer of them with {argument('calls')}.",
+                ) from error
+            with mmap.mmap(file.fileno(), size) as mapped:
+                yield path, mapped
+            return
+
+
+@contextmanager
+def _making_file(
+    folder: Path, header: bytes, size: int, reserved: tuple[int, int]
+) -> Iterator[tuple[Path, BinaryIO]]:
     with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-", dir=folder) as name:
         Path(name).chmod(0o711)
         path = Path(name) / "ledger"
@@ -41,8 +75,10 @@ def opening_ledger(header: bytes, size: int) -> Iterator[tuple[Path, mmap.mmap]]
             path.chmod(0o666)
             file.write(header)
             file.truncate(size)
-            with mmap.mmap(file.fileno(), size) as mapped:
-                yield path, mapped
+            if reserved[1]:
+                file.flush()
+                os.posix_fallocate(file.fileno(), *reserved)
+            yield path, file
 
 
 def _remove_left_ledgers(folder: Path) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datamill.allocators.latencies import AllocationLatencies
 from datamill.allocators.trace import AllocationTrace
+from datamill.allocators.visibility import NOT_TIMED
 
 
-def list_trace_values(trace: AllocationTrace, *, stacks: bool) -> dict[str, object]:
+def list_trace_values(
+    trace: AllocationTrace, *, stacks: bool, latencies: AllocationLatencies | None = None
+) -> dict[str, object]:
     """Return all that a trace found.
 
     `totals` has the number of events by name; `outside` those while interpreters started, compiled their
     program and ended, which are not in `totals`. `lines` has an entry for each event in each line, and
-    `not_visible` sentences. `stacks` is there where stacks were kept, innermost frame first.
+    `not_visible` sentences. `stacks` is there where stacks were kept, innermost frame first; `latencies`,
+    where they were kept, says how many there are and what the counter and the tracer took.
     """
     values: dict[str, object] = {
         "totals": trace.totals,
@@ -25,7 +30,7 @@ def list_trace_values(trace: AllocationTrace, *, stacks: bool) -> dict[str, obje
             }
             for line in trace.lines
         ],
-        "not_visible": list(trace.not_visible),
+        "not_visible": [*trace.not_visible, *(NOT_TIMED if latencies is not None else ())],
         "interpreters": [
             {"pid": interpreter.pid, "version": interpreter.version, "program": interpreter.program}
             for interpreter in trace.interpreters
@@ -33,6 +38,19 @@ def list_trace_values(trace: AllocationTrace, *, stacks: bool) -> dict[str, obje
         "interpreter_count": trace.interpreter_count,
         "forks": trace.forks,
     }
+    if latencies is not None:
+        clock = latencies.clock
+        values["latencies"] = {
+            "calls": latencies.seen,
+            "kept": latencies.table.height,
+            "limit": latencies.limit,
+            "binned": int(latencies.table["binned"].sum()),
+            "counts_cycles": clock.counts_cycles,
+            "ticks_per_second": clock.rate,
+            "reading_cost_ticks": clock.cost,
+            "reading_cost_ns": clock.cost_ns,
+            "own_median_ns": clock.own_ns,
+        }
     if stacks:
         values["stacks"] = [
             {

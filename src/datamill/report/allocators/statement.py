@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from datamill.allocators.events import EVENTS
 from datamill.allocators.trace import AllocationTrace, TracedLine
+from datamill.allocators.visibility import NOT_TIMED
 from datamill.experiment.messages.numbers import format_count, format_fixed
 
 
@@ -58,9 +59,9 @@ def phrase_line(line: TracedLine, total: int) -> str:
     return f'File "{line.file}", line {line.line} in {line.function}: {line.count}, {format_fixed(share, 2)}%'
 
 
-def list_limits(trace: AllocationTrace) -> Iterator[str]:
-    """Say what could not be seen."""
+def list_limits(trace: AllocationTrace, *, with_latencies: bool = False) -> Iterator[str]:
+    """Say what could not be seen; `with_latencies`, what they do not tell as well."""
     yield ""
     yield "Not visible:"
-    for sentence in trace.not_visible:
+    for sentence in (*trace.not_visible, *(NOT_TIMED if with_latencies else ())):
         yield f"  {sentence}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
+from datamill.analysis.linear.mean_lines import MeanLines
 from datamill.analysis.quantile.quantile_model import Described, QuantileModel
 from datamill.experiment.messages.numbers import format_level, format_p
 from datamill.report.figures.figure import INK, Figure
@@ -13,14 +15,42 @@ from datamill.report.words.term_names import spell_coefficient
 #: Panels of one figure, the intercept's among them.
 MOST_PANELS = 12
 _COLUMNS = 3
+#: How effects are coded: −1/+1, or 0/1 from the first level on.
+Coding = Literal["effect", "zero-one"]
+#: The colour of what least squares give, as in the thesis of 2019.
+_MEAN_COLOR = "#c4504a"
+#: What an effect is in each coding.
+_CODINGS: dict[Coding, str] = {
+    "effect": "An effect is half the change from the low to the high level; the intercept is what effects "
+    "act "
+    "about.",
+    "zero-one": "An effect is the change from the first level of a factor (coded 0/1); the intercept is "
+    "where "
+    "all factors are at their first.",
+}
 #: Width of a panel and of the gap to the next, in pixels: a longer title would lie upon its neighbour's.
 _WIDTH, _SPACING = 210, 40
 
 
-def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> Figure:
-    """Draw every effect over the quantiles; of very many the strongest, which the caption says."""
+def draw_effects_by_quantile(
+    observations: Described,
+    model: QuantileModel,
+    *,
+    mean: MeanLines | None = None,
+    coding: Coding = "effect",
+) -> Figure:
+    """Draw every effect over the quantiles; of very many the strongest, which the caption says.
+
+    `mean` adds what least squares give, as a line over all quantiles (thesis 2019, Figure 2.1b). In the 0/1
+    coding a coefficient is the change from the first level of a factor.
+    """
     scale = choose_model_scale(model, observations.unit)
+    if coding == "zero-one" and model.fits[0].changes:
+        model = replace(model, fits=tuple(replace(fit, coefficients=fit.changes) for fit in model.fits))
+    else:
+        coding = "effect"
     panels = _choose_panels(model)
+    lines = () if mean is None else mean.changes if coding == "zero-one" else mean.effects
     points = []
     for fit in model.fits:
         found = {term.term.name: model.detects(fit, term) for term in fit.terms}
@@ -45,19 +75,31 @@ def draw_effects_by_quantile(observations: Described, model: QuantileModel) -> F
     unit = f" ({scale.unit})" if scale.unit else ""
     level = format_level(model.confidence)
     left_out = len(model.fits[0].coefficients) - len(panels)
+    means = [
+        {
+            "effect": row.name,
+            "mean": row.value.estimate * scale.factor,
+            "low": row.value.low * scale.factor,
+            "high": row.value.high * scale.factor,
+        }
+        for row in lines
+        if row.name in panels
+    ]
     caption = (
         f"Each panel shows one effect on {observations.response} (line) from low to high quantiles, with its "
-        f"{level} interval (band); where the band meets the zero line, the effect may be none. An effect is "
-        "half the change from the low to the high level; the intercept is what effects act about. "
+        f"{level} interval (band); where the band meets the zero line, the effect may be none. "
+        f"{_CODINGS[coding]} "
         "Scales differ between panels. A filled point was detected, adjusted for the number of terms."
     )
+    if means:
+        caption += " The red dashed line is the effect on the mean, by least squares, with its interval."
     if left_out:
         caption += f" The {left_out} weakest effects are left out."
     return Figure(
         name="effects-by-quantile",
         title=f"Effects on {observations.response} by quantile{unit}",
         caption=caption,
-        chart=_compose(points, titles, unit.strip(" ()"), level),
+        chart=_compose(points, means, titles, unit.strip(" ()"), level),
     )
 
 
@@ -75,7 +117,9 @@ def _choose_panels(model: QuantileModel) -> list[str]:
     return ["intercept", *(name for name in columns if name in kept)]
 
 
-def _compose(points: list[dict[str, Any]], panels: dict[str, str], unit: str, level: str) -> dict[str, Any]:
+def _compose(
+    points: list[dict[str, Any]], means: list[dict[str, Any]], panels: dict[str, str], unit: str, level: str
+) -> dict[str, Any]:
     x = {
         "field": "quantile",
         "type": "quantitative",
@@ -130,10 +174,37 @@ def _compose(points: list[dict[str, Any]], panels: dict[str, str], unit: str, le
                 "transform": [{"filter": {"field": "effect", "equal": panel}}],
                 "width": _WIDTH,
                 "height": 140,
-                "layer": layers,
+                # Below the line of the quantiles, and with data of its own.
+                "layer": [*layers[:3], *_layer_means(means, panel, unit, level), *layers[3:]],
             }
             for panel, title in panels.items()
         ],
         "columns": _COLUMNS,
         "spacing": {"row": 24, "column": _SPACING},
     }
+
+
+def _layer_means(means: list[dict[str, Any]], panel: str, unit: str, level: str) -> list[dict[str, Any]]:
+    """A panel's effect on the mean over all quantiles, on the band of its interval; nothing without one."""
+    own = {"data": {"values": [row for row in means if row["effect"] == panel]}}
+    if not own["data"]["values"]:
+        return []
+    y = {"field": "mean", "type": "quantitative"}
+    whole = {"x": {"datum": 0}, "x2": {"datum": 1}}
+    tooltip = [
+        {"field": "mean", "type": "quantitative", "format": ".4~g", "title": f"of the mean {unit}".strip()},
+        {"field": "low", "type": "quantitative", "format": ".4~g", "title": f"low {level}"},
+        {"field": "high", "type": "quantitative", "format": ".4~g", "title": f"high {level}"},
+    ]
+    return [
+        {
+            **own,
+            "mark": {"type": "rect", "color": _MEAN_COLOR, "opacity": 0.12},
+            "encoding": {**whole, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {
+            **own,
+            "mark": {"type": "rule", "color": _MEAN_COLOR, "strokeDash": [5, 3], "strokeWidth": 1.6},
+            "encoding": {"y": y, "tooltip": tooltip},
+        },
+    ]

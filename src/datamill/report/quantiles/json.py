@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from datamill.analysis.linear.mean_lines import MeanCoefficient, MeanLines
 from datamill.analysis.quantile.quantile_model import Described, QuantileModel
 from datamill.report.quantiles.answer import bound_p
 from datamill.report.tables.interval_json import spell_interval
 
 
-def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, Any]:
+def spell_quantiles(
+    observations: Described, model: QuantileModel, mean: MeanLines | None = None
+) -> dict[str, Any]:
     """Write a model as values of JSON.
 
     Keys: `response`, `unit`, `n`, `trials` (null where each observation is one),
@@ -22,7 +25,9 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
     p_is_bound; the intercept first, its term null) and `terms` (term, df, block, p, p_is_bound,
     p_adjusted, detected, and for main effects with more than two levels `levels`
     and `largest_change`, from one of them to another, which holds for all pairs);
-    `not_estimable`, `crossings`. A bound is null where it is infinite, p where no test
+    `changes` are the coefficients in the 0/1 coding, from the first level of each factor; `not_estimable`,
+    `crossings`; `mean`, what least squares give (`coefficients`, `changes`, `method`), null where they give
+    nothing. A bound is null where it is infinite, p where no test
     exists, `flat_width` where data were streamed. p is not adjusted, and with `p_is_bound` at most
     that; p_adjusted is Holm's over the terms at a quantile that are no blocks, of p-values
     extrapolated beyond the draws.
@@ -64,6 +69,16 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
                     }
                     for row in fit.coefficients
                 ],
+                "changes": [
+                    {
+                        "name": row.name,
+                        "term": row.term or None,
+                        **spell_interval(row.value),
+                        "standard_error": row.standard_error,
+                        **_spell_p(model, row.p),
+                    }
+                    for row in fit.changes
+                ],
                 "terms": [
                     {
                         "term": term.term.name,
@@ -87,6 +102,24 @@ def spell_quantiles(observations: Described, model: QuantileModel) -> dict[str, 
         ],
         "not_estimable": list(model.not_estimable),
         "crossings": model.crossings,
+        "mean": None
+        if mean is None
+        else {
+            "coefficients": [_spell_mean(row) for row in mean.effects],
+            "changes": [_spell_mean(row) for row in mean.changes],
+            "confidence": mean.confidence,
+            "method": mean.method,
+        },
+    }
+
+
+def _spell_mean(row: MeanCoefficient) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "term": row.term or None,
+        **spell_interval(row.value),
+        "standard_error": row.standard_error,
+        "p": row.p,
     }
 
 

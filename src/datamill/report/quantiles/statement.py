@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datamill.analysis.interval import Interval
+from datamill.analysis.linear.mean_lines import MeanLines
 from datamill.analysis.quantile.quantile_model import Described, QuantileFit, QuantileModel
 from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import (
@@ -36,8 +37,17 @@ _FEW = 3
 _MOST_EFFECTS = 9
 
 
-def state_quantile_model(observations: Described, model: QuantileModel) -> tuple[Part, ...]:
-    """State a model: the answer, effects by quantile, and the table of each quantile that is shown."""
+def state_quantile_model(
+    observations: Described,
+    model: QuantileModel,
+    *,
+    mean: MeanLines | None = None,
+    with_changes: bool = False,
+) -> tuple[Part, ...]:
+    """State a model: the answer, effects by quantile, and the table of each quantile that is shown.
+
+    `with_changes` adds the coefficients of the 0/1 coding, those of the mean among them.
+    """
     model = spell_quantile_terms(model)
     scale = choose_model_scale(model, observations.unit)
     unit = f" ({scale.unit})" if scale.unit else ""
@@ -52,6 +62,9 @@ def state_quantile_model(observations: Described, model: QuantileModel) -> tuple
     for fit in shown:
         title = f"Effects on the {name_quantile(fit.quantile)}{unit}"
         parts += [BLANK, Heading(title), _tabulate_fit(model, fit, scale)]
+    if with_changes and model.fits[0].changes:
+        parts += [BLANK, Heading(f"Changes from the first level (0/1 coding){unit}")]
+        parts.append(_tabulate_changes(model, mean, scale))
     parts += [BLANK, Paragraph(describe_detection(model), "  ")]
     parts += _describe_data(observations, model)
     parts.append(Paragraph(f"Method: {model.method}.", "  "))
@@ -121,6 +134,23 @@ def _tabulate_fit(model: QuantileModel, fit: QuantileFit, scale: Scale) -> Table
     widths = [max(len(row[column]) for row in cells) + 3 for column in range(1, 5)]
     room = min(max(len(row[0]) for row in cells), WIDTH - sum(widths))
     return build_table(cells[0], cells[1:], layout=Layout(tuple(widths), room))
+
+
+def _tabulate_changes(model: QuantileModel, mean: MeanLines | None, scale: Scale) -> Table:
+    """Coefficients of the 0/1 coding: a column a quantile, the mean's last."""
+    heads = [f"{format_given(fit.quantile)} " for fit in model.fits]
+    level = format_level(model.confidence)
+    table = [("Change at quantile", *heads, *(["mean "] if mean is not None else []))]
+    for index, row in enumerate(model.fits[0].changes):
+        values = [fit.changes[index].value for fit in model.fits]
+        values += [mean.changes[index].value] if mean is not None else []
+        decimals = max(0, _choose_decimals(values, scale) - 1)
+        shown = [_format_interval(value, scale, decimals, unbounded="∞") for value in values]
+        name = row.name if row.term else "(intercept)"
+        table.append((name, *(f"{own[1]} " for own in shown)))
+        for word, side in (("low", 0), ("high", 2)):
+            table.append((f"    {word} {level}", *(f"{own[side]} " for own in shown)))
+    return build_table(table[0], table[1:], layout=Layout(is_folded=True))
 
 
 def _format_interval(

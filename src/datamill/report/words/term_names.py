@@ -55,6 +55,10 @@ def spell_quantile_terms(model: QuantileModel) -> QuantileModel:
                     replace(item, name=spell_coefficient(item.name, item.term), term=spell_term(item.term))
                     for item in fit.coefficients
                 ),
+                changes=tuple(
+                    replace(item, name=spell_coefficient(item.name, item.term), term=spell_term(item.term))
+                    for item in fit.changes
+                ),
                 terms=tuple(replace(item, term=_spell(item.term)) for item in fit.terms),
             )
             for fit in model.fits

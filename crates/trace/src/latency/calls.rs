@@ -1,0 +1,188 @@
+//! Where requests are written down, one after the other, until there is no room for more.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::clock;
+use crate::events::Event;
+use crate::ledger::{self, Line, mix};
+use crate::record::find_place;
+use crate::spin::this_thread;
+
+/// How memory was asked for.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum Way {
+    Malloc = 1,
+    Calloc = 2,
+    Realloc = 3,
+}
+
+/// A request; the observer's side is `src/datamill/allocators/latencies.py`.
+#[repr(C)]
+pub struct Call {
+    ticks: AtomicU64,
+    size: AtomicU64,
+    /// From the request of a container's new table until its old one was given back; 0 where that is not known.
+    growth: AtomicU64,
+    /// The number of its line and one; 0 where it cannot be told.
+    frame: AtomicU32,
+    pid: AtomicU32,
+    /// A bit for each event that happened in it.
+    events: AtomicU32,
+    way: AtomicU8,
+    /// 1 for the domain of objects, 2 for that of memory; written last.
+    domain: AtomicU8,
+    /// Pages that were mapped in as they were touched, and one; 0 where that is not asked for.
+    faults: AtomicU16,
+}
+
+const NONE: u64 = u64::MAX;
+
+/// What happens in the request that a thread is in: events before it is written down, and then its number.
+struct Current {
+    events: AtomicU32,
+    number: AtomicU64,
+}
+
+/// Interpreters with locks of their own are in requests at the same time.
+const ROOM: usize = 1 << 10;
+static CURRENT: [Current; ROOM] = [const {
+    Current {
+        events: AtomicU32::new(0),
+        number: AtomicU64::new(NONE),
+    }
+}; ROOM];
+
+fn here() -> &'static Current {
+    &CURRENT[(mix(this_thread(), 0) >> 20) as usize % ROOM]
+}
+
+/// Whether page faults are counted: two calls of the kernel for each request.
+static FAULTS: AtomicBool = AtomicBool::new(false);
+
+/// Page faults of this thread so far, where they are asked for.
+#[inline(always)]
+pub fn read_faults() -> Option<u64> {
+    FAULTS.load(Relaxed).then(|| {
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        (usage.ru_minflt + usage.ru_majflt) as u64
+    })
+}
+
+/// Find out about the counter, unless another process of this trace has. Takes milliseconds.
+pub fn prepare() {
+    let Some(header) = ledger::header() else {
+        return;
+    };
+    FAULTS.store(header.wants_faults(), Relaxed);
+    let cost = clock::find_cost();
+    if header.ticks_per_s.load(Relaxed) == 0 {
+        header.clock_cost.store(cost, Relaxed);
+        header.counter.store(clock::find_counter() as u64, Relaxed);
+        header.ticks_per_s.store(clock::find_rate(), Relaxed);
+    }
+}
+
+/// A request begins.
+#[inline(always)]
+pub fn begin() {
+    let here = here();
+    here.events.store(0, Relaxed);
+    here.number.store(NONE, Relaxed);
+}
+
+/// An event happens in the request that this thread is in.
+#[inline(always)]
+pub fn mark(event: Event) {
+    let here = here();
+    match here.number.load(Relaxed) {
+        NONE => {
+            here.events.fetch_or(1 << event as u32, Relaxed);
+        }
+        number => attach(number, event),
+    }
+}
+
+/// The number of the request that this thread is in, where it was written down.
+pub fn current() -> Option<u64> {
+    let number = here().number.load(Relaxed);
+    (number != NONE).then_some(number)
+}
+
+/// An event turns out to have happened in a request.
+pub fn attach(number: u64, event: Event) {
+    if let Some(call) = find(number) {
+        call.events.fetch_or(1 << event as u32, Relaxed);
+    }
+}
+
+/// Say how long a container took to move to its new table.
+pub fn set_growth(number: u64, ticks: u64) {
+    if let Some(call) = find(number) {
+        call.growth.store(ticks.max(1), Relaxed);
+    }
+}
+
+fn find(number: u64) -> Option<&'static Call> {
+    let header = ledger::header()?;
+    (number < header.calls.capacity).then(|| ledger::call(header, number))
+}
+
+/// Write down a request of the program; those that the interpreter makes for itself are left out.
+pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>) {
+    let Some(header) = ledger::header() else {
+        return;
+    };
+    let frame = match find_place().line {
+        Line::Known(frame) => frame + 1,
+        Line::Untold => 0,
+        Line::Outside => return,
+    };
+    let number = header.calls_seen.fetch_add(1, Relaxed);
+    let Some(call) = find(number) else { return };
+    let here = here();
+    call.ticks.store(ticks, Relaxed);
+    call.size.store(size, Relaxed);
+    call.frame.store(frame, Relaxed);
+    call.pid.store(std::process::id(), Relaxed);
+    call.events.store(here.events.load(Relaxed), Relaxed);
+    call.faults.store(
+        faults.map_or(0, |faults| faults.min(65_000) as u16 + 1),
+        Relaxed,
+    );
+    call.way.store(way as u8, Relaxed);
+    call.domain.store(1 + u8::from(is_mem), Relaxed);
+    here.number.store(number, Relaxed);
+}
+
+/// Time that the tracer itself took in a request, in ticks.
+#[inline(always)]
+pub fn note_own_time(ticks: u64) {
+    if let Some(header) = ledger::header() {
+        let bucket = bucket_of(ticks).min(header.own_times.len() - 1);
+        header.own_times[bucket].fetch_add(1, Relaxed);
+    }
+}
+
+/// Four buckets for each doubling.
+fn bucket_of(ticks: u64) -> usize {
+    let ticks = ticks.max(4);
+    let log = ticks.ilog2();
+    (log * 4 + (ticks >> (log - 2) & 3) as u32) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_divide_each_doubling_in_four() {
+        assert_eq!(
+            [4, 5, 7, 8, 9, 10, 16].map(bucket_of),
+            [8, 9, 11, 12, 12, 13, 16]
+        );
+        assert_eq!(bucket_of(0), 8);
+        assert!(bucket_of(u64::MAX) == 255);
+    }
+}

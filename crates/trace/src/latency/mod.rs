@@ -1,0 +1,10 @@
+//! The latency of every request: fast ones too, each with what it cost to read the counter taken off.
+
+mod calls;
+pub mod clock;
+mod growth;
+
+pub use calls::{
+    Call, Way, attach, begin, current, mark, note_own_time, prepare, read_faults, record,
+};
+pub use growth::{grow, released};

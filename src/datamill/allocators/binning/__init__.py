@@ -1,0 +1,1 @@
+"""Do binned calls explain the slow ones? What a table of latencies says."""

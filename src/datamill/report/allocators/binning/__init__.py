@@ -1,0 +1,1 @@
+"""The binning effect in words, tables, JSON and figures."""
