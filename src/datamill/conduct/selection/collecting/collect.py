@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
 from datamill.selection.history.ancestry import find_closest
 from datamill.selection.history.collection_outcome import CollectionOutcome
-from datamill.selection.history.records import Observation, Version, WorkCount
+from datamill.selection.history.records import Observation, Program, Version, WorkCount
 from datamill.selection.history.settings import SelectionSettings
 
 
@@ -64,8 +66,7 @@ def collect_history(
         touching=question.touching,
     )
     until_s = None if question.within_s is None else time.monotonic() + question.within_s
-    store.prepare()
-    with CommandSession(find_worker()) as worker:
+    with store.locked(), CommandSession(find_worker()) as worker:
         fresh, all_built = _build(question, walked, settings, history, store, worker, tell, until_s)
         run_setup(worker, settings, here)
         all_profiled = not question.profile or _profile(settings, store, here, tell, until_s)
@@ -163,14 +164,22 @@ def _profile(
         if not names <= {name for known, name in counts if known == program.name}
         and store.place_programs(program.name).exists()
     ]
-    for number, program in enumerate(left, start=1):
-        if until_s is not None and time.monotonic() >= until_s:
-            return False
-        found: list[WorkCount] = profile_program(program, settings, store, here)
-        counts |= {(item.program, item.benchmark): item for item in found}
-        store.write_counts(counts.values())
-        tell(f"profiled {number} of {len(left)}")
-    return True
+    done = True
+
+    def profile(program: Program) -> list[WorkCount] | None:
+        in_time = until_s is None or time.monotonic() < until_s
+        return profile_program(program, settings, store, here) if in_time else None
+
+    # Counts do not depend on what else the machine does.
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        for number, found in enumerate(pool.map(profile, left), start=1):
+            if found is None:
+                done = False
+                continue
+            counts |= {(item.program, item.benchmark): item for item in found}
+            store.write_counts(counts.values())
+            tell(f"profiled {number} of {len(left)}")
+    return done
 
 
 def _measure(
@@ -211,9 +220,11 @@ def _sum_up(
         reasons[item.reason] = reasons.get(item.reason, 0) + 1
     observations = store.read_observations()
     failing: dict[tuple[str, str], int] = {}
-    for found in (*store.read_counts(), *observations):
-        if found.failure:
-            failing[found.benchmark, found.failure] = failing.get((found.benchmark, found.failure), 0) + 1
+    told = [(item.benchmark, item.failure) for item in store.read_counts()]
+    told += [(item.benchmark, item.failure) for item in observations]
+    for name, failure in told:
+        if failure:
+            failing[name, failure] = failing.get((name, failure), 0) + 1
     warnings = []
     if history.is_shallow:
         warnings.append("the clone is shallow: older commits are not there (git fetch --unshallow gets them)")

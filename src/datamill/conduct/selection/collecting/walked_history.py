@@ -139,6 +139,10 @@ class GitHistory:
         """Whether `new` descends from `old` or is it."""
         return ask_git(self.top, "merge-base", "--is-ancestor", old, new).returncode == 0
 
+    def count_commits(self, old: str, new: str) -> int:
+        """Return how many commits lie between two."""
+        return int(self._ask("rev-list", "--count", f"{old}..{new}").strip() or 0)
+
     def measure_distance(self, old: str, new: str) -> Distance:
         """Return what lies between two commits."""
         subjects = self._ask("log", "--format=%s", f"{old}..{new}").splitlines()

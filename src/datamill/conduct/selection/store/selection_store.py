@@ -15,11 +15,13 @@ A packed store (see `packed_store`) has `tables.jsonl.xz` and `profiles.jsonl.xz
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import lzma
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -82,6 +84,25 @@ class SelectionStore:
         ignore = self.folder / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from collecting into the store meanwhile.
+
+        Raises:
+            InputError: another process does.
+        """
+        self.prepare()
+        with (self.folder / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    "another command is collecting into it",
+                    where=str(self.folder),
+                    remedy="Wait for its end.",
+                ) from None
+            yield
 
     @cached_property
     def versions(self) -> tuple[Version, ...]:
