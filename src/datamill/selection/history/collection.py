@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -154,3 +155,24 @@ def build_cases(
         if len(changes) > 64:
             changes.clear()
     return Pairing(tuple(cases), identical, unsure, unprofiled)
+
+
+def list_any_pairs(collection: Collection, most: int, seed: int) -> list[tuple[Version, Version]]:
+    """Return pairs of any two built versions of different programs, at random `most` of them."""
+    built = collection.built
+    every = [
+        (old, new)
+        for place, old in enumerate(built)
+        for new in built[place + 1 :]
+        if old.program != new.program
+    ]
+    if len(every) <= most:
+        return every
+    kept = random.Random(seed).sample(every, most)
+    return sorted(kept, key=lambda pair: (pair[1].order, pair[0].order))
+
+
+def list_pairs_after(collection: Collection, old_order: int) -> list[tuple[Version, Version]]:
+    """Return each version after that of this order against it."""
+    old = next(version for version in collection.built if version.order == old_order)
+    return [(old, new) for new in collection.built if new.order > old_order]

@@ -113,8 +113,8 @@ def _build(
         fresh += 1
         tell(f"{number} of {len(left)} {item.commit[:9]} {made.outcome} {made.reason}".rstrip())
         store.write_versions(versions.values(), programs.values())
-    if left or any(not item.ancestor for item in versions.values()):
-        store.write_versions(_link(history, versions), programs.values())
+    # Each time: a commit that was predicted is a version too, and belongs between the others.
+    store.write_versions(_link(history, versions), programs.values())
     return fresh, fresh == len(left)
 
 

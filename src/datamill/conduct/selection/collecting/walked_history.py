@@ -126,7 +126,7 @@ class GitHistory:
 
     def read_parents(self, commits: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the parents of commits and of all their ancestors."""
-        told = ask_git(self.top, "rev-list", "--parents", *commits)
+        told = ask_git(self.top, "rev-list", "--topo-order", "--parents", *commits)
         lines = (line.split() for line in told.stdout.decode().splitlines())
         return {first: tuple(rest) for first, *rest in lines}
 
