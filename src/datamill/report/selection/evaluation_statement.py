@@ -68,16 +68,17 @@ def _state_one(own: list[NamedEvaluation]) -> list[Part]:
         parts += [Paragraph(finish_sentence(f"Note: {line}")) for line in warnings]
     for item in own:
         if item.by_distance:
-            lines = [
-                (str(at.hops), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_distance
-            ]
+            lines = [(str(at.hops), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_distance]
             parts += [Heading(f"{item.predictor}:"), build_table(("versions", "hit", "dismiss"), lines)]
         if item.by_size:
             lines = [(str(at.folds), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_size]
             parts += [Heading(f"{item.predictor}:"), build_table(("folds", "hit", "dismiss"), lines)]
         if item.by_folds:
             lines = [
-                (str(at.folds), ", ".join("-" if area is None else format_fixed(area, 2) for area in at.areas))
+                (
+                    str(at.folds),
+                    ", ".join("-" if area is None else format_fixed(area, 2) for area in at.areas),
+                )
                 for at in item.by_folds
             ]
             parts += [Heading(f"{item.predictor}:"), build_table(("folds", "areas"), lines)]

@@ -95,9 +95,7 @@ def measure_areas_by_epoch(evaluation: Evaluation) -> tuple[tuple[int, Area | No
 
 def evaluate_synthetic(cases: Sequence[Case], fit: Fit, folds: int = 10, seed: int = 0) -> Evaluation:
     """Random folds over pairs of any two versions, a predictor a benchmark (thesis 2015, Table 6.4)."""
-    labelled = sorted(
-        keep_labelled(cases), key=lambda case: (case.benchmark, case.new_order, case.old_order)
-    )
+    labelled = sorted(keep_labelled(cases), key=lambda case: (case.benchmark, case.new_order, case.old_order))
     predictions: list[Prediction] = []
     warnings = [LEAK]
     for benchmark in sorted({case.benchmark for case in labelled}):

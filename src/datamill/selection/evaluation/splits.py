@@ -97,9 +97,7 @@ def evaluate_distance(cases: Sequence[Case], fit: Fit) -> tuple[Evaluation, tupl
         model = fit(training)
         warnings += model.warnings
         predictions += [
-            Prediction(
-                case, model.score(case), model.decides(case), place[case.new_order] - place[boundary]
-            )
+            Prediction(case, model.score(case), model.decides(case), place[case.new_order] - place[boundary])
             for case in tested
         ]
     rates = []
@@ -119,7 +117,9 @@ def evaluate_distance(cases: Sequence[Case], fit: Fit) -> tuple[Evaluation, tupl
 
 def _by_benchmark(cases: Sequence[Case]) -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
-    for case in sorted(keep_labelled(cases), key=lambda case: (case.benchmark, case.new_order, case.old_order)):
+    for case in sorted(
+        keep_labelled(cases), key=lambda case: (case.benchmark, case.new_order, case.old_order)
+    ):
         found.setdefault(case.benchmark, []).append(case)
     return found
 

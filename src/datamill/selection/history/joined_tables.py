@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 import msgspec
@@ -12,6 +11,8 @@ from datamill.selection.tables.function_table import Build, DataObject, Function
 
 def name_program(tables: Mapping[str, FunctionTable]) -> str:
     """Return a name that versions share whose binaries hold the same code and data, and were built alike."""
+    import hashlib
+
     digest = hashlib.sha256()
     for path, table in sorted(tables.items()):
         told = (path, table.content, table.build.producers, table.build.libraries)

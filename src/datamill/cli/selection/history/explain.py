@@ -12,7 +12,8 @@ from datamill.cli.selection.history.project_options import find_project, project
 from datamill.conduct.selection.deciding.predict_revision import predict_revision
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.suggestions import suggest_name
-from datamill.report.selection.prediction_statement import explain_prediction, summarize_prediction
+from datamill.report.selection.prediction_json import summarize_prediction
+from datamill.report.selection.prediction_statement import explain_prediction
 from datamill.report.tables.text import render_text
 
 

@@ -43,7 +43,7 @@ def predict(
     and its tables are kept: the second time takes a fraction of a second.
     """
     from datamill.conduct.selection.deciding.predict_revision import predict_revision
-    from datamill.report.selection.prediction_statement import spell_prediction
+    from datamill.report.selection.prediction_json import spell_prediction
 
     found = predict_revision(find_project(repo, file, store), commit, against, built)
     if as_json:

@@ -10,7 +10,7 @@ from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.packing.git.git_packages import ask_git
+from datamill.packing.git.asked_git import ask_git
 from datamill.selection.history.recognised_builds import RecognisedBuild, recognise_builds, write_settings
 from datamill.selection.history.settings import SETTINGS_FILE, SelectionSettings, parse_settings
 

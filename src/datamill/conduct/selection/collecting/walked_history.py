@@ -12,7 +12,7 @@ from pathlib import Path
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.packing.git.git_packages import ask_git, last_line
+from datamill.packing.git.asked_git import ask_git, last_line
 
 #: Words of messages that speak of speed.
 _SPEED = re.compile(
@@ -51,19 +51,17 @@ class GitHistory:
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
             raise InputError("is no folder", where=str(folder), remedy="Name a clone of the project.")
-        told = ask_git(folder, "rev-parse", "--show-toplevel")
-        if told.returncode != 0 or not told.stdout.strip():
+        told = ask_git(folder, "rev-parse", "--show-toplevel", "--is-shallow-repository")
+        lines = told.stdout.splitlines()
+        if told.returncode != 0 or len(lines) < 2:
             raise InputError(
                 f"is not in a git repository with files: {last_line(told)}",
                 where=str(folder),
                 remedy="Name a clone of the project.",
             )
-        self.top = Path(os.fsdecode(told.stdout.strip()))
-
-    @property
-    def is_shallow(self) -> bool:
-        """Whether older commits are not there."""
-        return self._ask("rev-parse", "--is-shallow-repository").strip() == "true"
+        self.top = Path(os.fsdecode(lines[0]))
+        #: Whether older commits are not there.
+        self.is_shallow = lines[1] == b"true"
 
     def resolve(self, revision: str) -> str:
         """Return the hash of a commit.

@@ -99,7 +99,9 @@ def bisect_change(
         whole = ruler.compare(start.program, versions[-1].program)
         if not whole.changed:
             warnings.append("good and bad do not differ by what counts as a change")
-            return Bisection(benchmark, first, last, whole.ratio, tuple(candidates), (), None, tuple(warnings))
+            return Bisection(
+                benchmark, first, last, whole.ratio, tuple(candidates), (), None, tuple(warnings)
+            )
         steps: list[MeasuredStep] = []
         left = [item for item in candidates if item.probability > 0] or candidates
         while len(left) > 1:
@@ -133,9 +135,7 @@ def _build_chain(
     failed = len(walked) - len(chain)
     for commit in (first, last):
         if known[commit].outcome != "built":
-            raise InputError(
-                f"{commit[:9]} does not build: {known[commit].reason}", where=str(history.top)
-            )
+            raise InputError(f"{commit[:9]} does not build: {known[commit].reason}", where=str(history.top))
     told = [f"{failed} commits between do not build: the one after them stands for them"] if failed else []
     return chain, told
 
@@ -149,9 +149,7 @@ def _list_candidates(
     store = project.store
     profile = store.read_profiles(start.program).get(benchmark)
     if profile is None:
-        raise InputError(
-            f"{start.commit[:9]} has no profile of {benchmark}", where=str(store.folder)
-        )
+        raise InputError(f"{start.commit[:9]} has no profile of {benchmark}", where=str(store.folder))
     known = {item.commit: item for item in store.versions}
     observations = [
         item.wall_ns for item in store.read_observations() if item.benchmark == benchmark and item.wall_ns
@@ -182,9 +180,7 @@ def _list_candidates(
 class _Ruler:
     """Measures a benchmark of programs: times in random order, or counted instructions."""
 
-    def __init__(
-        self, project: Project, benchmark: str, truth: TruthSetting, worker: CommandSession
-    ) -> None:
+    def __init__(self, project: Project, benchmark: str, truth: TruthSetting, worker: CommandSession) -> None:
         self._project, self._benchmark, self._truth, self._worker = project, benchmark, truth, worker
         setting = next(item for item in project.settings.benchmark if item.name == benchmark)
         self._command = fill_command(setting.command, project.here)

@@ -20,7 +20,7 @@ from datamill.selection.evaluation.repeated import (
     measure_areas_by_epoch,
     trace_indicators,
 )
-from datamill.selection.evaluation.savings import Savings, count_savings
+from datamill.selection.evaluation.savings import count_savings
 from datamill.selection.evaluation.splits import (
     OLDEST,
     TRAINED,
@@ -243,9 +243,7 @@ def _finish(
         name=name,
         predictor=predictor,
         evaluation=told,
-        savings=count_savings(
-            told.predictions, collection.mean_seconds, collection.settings.repetitions
-        ),
+        savings=count_savings(told.predictions, collection.mean_seconds, collection.settings.repetitions),
         by_epoch=by_epoch,
         by_distance=by_distance,
         by_benchmark=areas,

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.conduct.selection.collecting.settings_file import Project
-from datamill.conduct.selection.collecting.walked_history import GitHistory, follow_parents
-from datamill.conduct.selection.deciding.user_features import read_user_features
+from datamill.conduct.selection.collecting.walked_history import Distance, GitHistory, follow_parents
 from datamill.experiment.errors import InputError
 from datamill.selection.history.ancestry import Ancestor, find_closest
 from datamill.selection.history.records import Program, Version
@@ -62,15 +61,22 @@ def predict_revision(
     }
     old, hops = _find_old(project, history, commit, against, profiled)
     new = _find_new(project, history, commit, versions, built)
-    between = history.measure_distance(old.commit, commit)
+    if new.ancestor == old.commit:
+        between = Distance(new.hops, new.lines, new.speed_words)
+    else:
+        between = history.measure_distance(old.commit, commit)
     days = max(0.0, (new.committed_unix_s - old.committed_unix_s) / 86400)
     features = {
         "commit.days": days,
         "commit.hops": float(hops),
         "commit.lines": float(between.lines),
         "commit.speed_words": float(between.speed_words),
-        **read_user_features(project, old, new),
     }
+    if project.settings.feature:
+        # Imported late: most projects have no features of their own.
+        from datamill.conduct.selection.deciding.user_features import read_user_features
+
+        features |= read_user_features(project, old, new)
     store = project.store
     found = predict_commit(
         trained,

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import fcntl
 import gzip
-import hashlib
-import lzma
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -139,6 +137,8 @@ class SelectionStore:
 
     def keep_table(self, table: FunctionTable) -> str:
         """Write a function table unless it is there; return its name."""
+        import hashlib
+
         text = encode_table(table)
         name = hashlib.sha256(text).hexdigest()[:24]
         path = self.folder / "tables" / f"{name}.json.gz"
@@ -301,6 +301,8 @@ def _decode(text: bytes, kind: type[_T], path: Path) -> _T:
 
 
 def _read_packed(path: Path, kind: type[_T]) -> list[_T]:
+    import lzma
+
     try:
         text = lzma.decompress(path.read_bytes())
     except (lzma.LZMAError, EOFError) as error:
