@@ -67,21 +67,24 @@ def _state_one(own: list[NamedEvaluation]) -> list[Part]:
         )
         parts += [Paragraph(finish_sentence(f"Note: {line}")) for line in warnings]
     for item in own:
+        tables = []
         if item.by_distance:
-            lines = [(str(at.hops), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_distance]
-            parts += [Heading(f"{item.predictor}:"), build_table(("versions", "hit", "dismiss"), lines)]
+            rates = [(str(at.hops), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_distance]
+            tables.append(build_table(("versions", "hit", "dismiss"), rates))
         if item.by_size:
-            lines = [(str(at.folds), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_size]
-            parts += [Heading(f"{item.predictor}:"), build_table(("folds", "hit", "dismiss"), lines)]
+            rates = [(str(at.folds), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_size]
+            tables.append(build_table(("folds", "hit", "dismiss"), rates))
         if item.by_folds:
-            lines = [
+            areas = [
                 (
                     str(at.folds),
                     ", ".join("-" if area is None else format_fixed(area, 2) for area in at.areas),
                 )
                 for at in item.by_folds
             ]
-            parts += [Heading(f"{item.predictor}:"), build_table(("folds", "areas"), lines)]
+            tables.append(build_table(("folds", "areas"), areas))
+        if tables:
+            parts += [Heading(f"{item.predictor}:"), *tables]
     return parts
 
 

@@ -18,8 +18,8 @@ def summarize_prediction(found: CommitPrediction) -> list[str]:
     if not found.runs:
         return [f"{found.commit[:9]}: no benchmark must run ({against})."]
     return [
-        f"{found.commit[:9]}: {len(found.runs)} of {count_nouns(len(found.predictions), 'benchmark')} must run "
-        f"({against})."
+        f"{found.commit[:9]}: {len(found.runs)} of {count_nouns(len(found.predictions), 'benchmark')} "
+        f"must run ({against})."
     ]
 
 

@@ -38,7 +38,7 @@ def count_savings(
     seconds: Mapping[str, float | None] | Callable[[str], float | None],
     repetitions: int,
 ) -> Savings:
-    """Add up what was run and skipped; a case costs `repetitions` executions of its benchmark in `seconds`."""
+    """Add up what ran and was skipped; a case costs `repetitions` executions in `seconds` each."""
     ask = seconds if callable(seconds) else seconds.get
     costs = {name: ask(name) for name in {item.case.benchmark for item in predictions}}
     known = all(value is not None for value in costs.values()) and bool(costs)

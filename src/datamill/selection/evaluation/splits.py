@@ -48,7 +48,7 @@ def find_boundary(orders: Sequence[int], share: float = TRAINED) -> int | None:
 
 
 def evaluate_method_3(cases: Sequence[Case], fit: Fit) -> Evaluation:
-    """Learn from pairs within the oldest 70% of versions, and predict each later one against the last of them.
+    """Learn from pairs within the oldest 70% of versions, and predict each later one against the last.
 
     Source: thesis 2019, 1.7.
     """

@@ -104,7 +104,7 @@ def _check(settings: SelectionSettings, where: str) -> None:
     def refuse(message: str, remedy: str) -> None:
         raise InputError(message, where=where, remedy=remedy)
 
-    if not settings.binaries and not all(item.binaries for item in settings.build):
+    if not settings.binaries and not (settings.build and all(item.binaries for item in settings.build)):
         refuse("names no binaries", 'Write binaries = ["PATH"]: the programs that the build makes.')
     paths = [*settings.binaries, *settings.keep, *(path for item in settings.build for path in item.binaries)]
     for path in paths:

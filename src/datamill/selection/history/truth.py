@@ -47,8 +47,8 @@ def judge_counts(old: WorkCount | None, new: WorkCount | None, setting: TruthSet
     """Compare instructions that all processes of a benchmark executed: changed from the threshold on."""
     if old is None or new is None or not old.instructions or new.instructions is None:
         return UNKNOWN
-    ratio = new.instructions / old.instructions
-    return Truth(abs(ratio - 1) >= find_threshold(setting), ratio)
+    changed = abs(new.instructions - old.instructions) >= find_threshold(setting) * old.instructions
+    return Truth(changed, new.instructions / old.instructions)
 
 
 def judge_times(old: Sequence[Observation], new: Sequence[Observation], setting: TruthSetting) -> Truth:

@@ -43,8 +43,8 @@ def choose_split(candidates: Sequence[Candidate]) -> int:
     """Return which candidate to measure next: the one that rules out most for its cost.
 
     Measuring a version tells whether the change came with it or before, or after it: the smaller of both
-    probabilities is what is ruled out at least, and is divided by the cost. The last one needs no measurement:
-    it has the change.
+    probabilities is what is ruled out at least, and is divided by the cost. The last one needs no
+    measurement: it has the change.
     """
     best, gain = 0, -1.0
     before = 0.0

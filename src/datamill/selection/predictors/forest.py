@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def fit_forest(cases: Sequence[Case], *, trees: int = 100, seed: int = SEED) -> 
             tuple(left[start:end].tolist()),
             tuple(right[start:end].tolist()),
         )
-        for start, end in zip(starts[:-1], starts[1:], strict=True)
+        for start, end in pairwise(starts.tolist())
     )
     return Forest(scaling, grown, warnings)
 

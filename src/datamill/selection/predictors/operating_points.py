@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from datamill.selection.predictors.case import Case, Fit, Model, keep_labelled
+from datamill.selection.predictors.case import Case, Model, keep_labelled
 from datamill.selection.predictors.models.guarded import Guarded, ScoringModel
 from datamill.selection.predictors.models.probability import choose_least
 
@@ -42,14 +42,14 @@ class GuardedFit:
         if least == -math.inf:
             changes = sum(bool(case.changed) for case in labelled)
             warnings.append(
-                f"{changes} changes are too few to promise a hit rate of {self.hit_rate:.0%}: every benchmark "
-                "will run"
+                f"{changes} changes are too few to promise a hit rate of {self.hit_rate:.0%}: "
+                "every benchmark will run"
             )
             least = -1.0
         return Guarded(model, least, False, tuple(warnings))
 
 
-def score_held_out(cases: Sequence[Case], fit: Fit) -> list[float]:
+def score_held_out(cases: Sequence[Case], fit: Callable[[Sequence[Case]], Model]) -> list[float]:
     """Return scores of the changed cases, each by a model of the other parts of the history."""
     ordered = sorted(cases, key=lambda case: case.new_order)
     scores: list[float] = []

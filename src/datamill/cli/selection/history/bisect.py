@@ -46,8 +46,9 @@ def bisect(
         subject = next(item.subject for item in found.candidates if item.commit == found.found)
         sentences = [
             f"{found.found[:9]} changed {benchmark}: {subject}",
-            f"From good to bad × {format_fixed(found.ratio or 0.0, 4)}, found with {count_nouns(len(found.steps), 'measurement')} "
-            f"among {count_nouns(len(found.candidates), 'commit')}.",
+            f"From good to bad × {format_fixed(found.ratio or 0.0, 4)}, found with "
+            f"{count_nouns(len(found.steps), 'measurement')} among "
+            f"{count_nouns(len(found.candidates), 'commit')}.",
         ]
     else:
         sentences = [f"{count_nouns(len(found.candidates), 'commit')}, the likeliest first:"]

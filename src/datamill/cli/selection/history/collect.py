@@ -48,8 +48,9 @@ def collect(
 ) -> None:
     """Build versions of REPO in clean checkouts, profile each program once, measure its benchmarks.
 
-    What is there is not done again: a command that was interrupted goes on when it is typed again, and versions
-    whose binaries hold the same are measured once. Executions of all programs are in one random order.
+    What is there is not done again: a command that was interrupted goes on when it is typed again, and
+    versions whose binaries hold the same are measured once. Executions of all programs are in one random
+    order. Ends with status 1 where no version builds.
     """
     project = find_project(repo, file, store, repository)
     if project.history is None:
@@ -74,5 +75,7 @@ def collect(
     sentences = summarize_collection(outcome)
     if as_json:
         click.echo(spell_answer(*sentences, warnings=outcome.warnings, collection=outcome))
-        return
-    click.echo("\n".join([*sentences, *(f"Note: {line}" for line in outcome.warnings)]))
+    else:
+        click.echo("\n".join([*sentences, *(f"Note: {line}" for line in outcome.warnings)]))
+    if not outcome.built:
+        raise click.exceptions.Exit(1)

@@ -46,7 +46,7 @@ def train(
     file: Path | None,
     store: Path | None,
 ) -> None:
-    """Learn from each collected version of REPO against its closest ancestor; write the model into the store."""
+    """Learn from each version of REPO against its closest ancestor; write the model into the store."""
     project = find_project(repo, file, store, repository)
     share = parse_share(hit_rate, where="--hit-rate") if hit_rate is not None else None
     found = train_model(project, predictor, truth, miss_cost, share)

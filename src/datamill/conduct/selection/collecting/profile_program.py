@@ -15,6 +15,7 @@ from datamill.selection.profiles.profile import FunctionCounts, Profile
 
 #: How much longer a benchmark may take while it is counted.
 _SLOWER = 60.0
+NO_SYMBOLS = "none: the program has no symbols, and every function counts as reached"
 
 
 def profile_program(
@@ -22,7 +23,9 @@ def profile_program(
 ) -> list[WorkCount]:
     """Count what each benchmark executes of a program, and keep the profiles; return all instructions.
 
-    A benchmark that fails, or never reaches the program, has no profile, and its count says why.
+    The profiler knows no functions of programs without symbols: then all of them count as reached, which
+    misses no change. A benchmark that fails, or never reaches the program, has no profile, and its count says
+    why.
 
     Raises:
         InputError: valgrind is not installed.
@@ -47,10 +50,23 @@ def profile_program(
             found = build_profile(benchmark.name, table, counted.programs[place])
             begin = f"{path}: " if len(paths) > 1 else ""
             functions |= {f"{begin}{name}": item for name, item in found.functions.items()}
-        if not functions:
+        if not functions and counted.instructions and _are_nameless(program, store):
+            profiles.append(_count_all_as_reached(benchmark.name, program, store))
+        elif not functions:
             counts.append(WorkCount(program.name, benchmark.name, None, "never executes the programs"))
             continue
-        profiles.append(Profile(benchmark.name, METHOD, functions))
+        else:
+            profiles.append(Profile(benchmark.name, METHOD, functions))
         counts.append(WorkCount(program.name, benchmark.name, counted.instructions))
     store.write_profiles(program.name, profiles)
     return counts
+
+
+def _are_nameless(program: Program, store: SelectionStore) -> bool:
+    return any(store.read_one_table(name).source != "symbols" for name in program.tables.values())
+
+
+def _count_all_as_reached(benchmark: str, program: Program, store: SelectionStore) -> Profile:
+    table = store.read_table_of(program)
+    functions = {item.name: FunctionCounts(1, item.instructions) for item in table.functions}
+    return Profile(benchmark, NO_SYMBOLS, functions)

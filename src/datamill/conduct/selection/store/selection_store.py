@@ -157,10 +157,16 @@ class SelectionStore:
             found = self.programs.get(program)
             if found is None:
                 raise InputError(f"does not know the program {program}", where=str(self.folder))
-            self._tables[program] = join_tables(
-                {path: self.read_one_table(name) for path, name in found.tables.items()}
-            )
+            self._tables[program] = self.read_table_of(found)
         return self._tables[program]
+
+    def read_table_of(self, program: Program) -> FunctionTable:
+        """Return the joined table of a program that the store need not list.
+
+        Raises:
+            InputError: a table is not in the store, or damaged.
+        """
+        return join_tables({path: self.read_one_table(name) for path, name in program.tables.items()})
 
     def read_one_table(self, name: str) -> FunctionTable:
         """Return the function table of that name.

@@ -1,1 +1,1 @@
-"""Predictors that have learnt, as records that are kept in files; they score without numpy, which loads slowly."""
+"""Predictors that have learnt, as records; they score without numpy, which loads slowly."""
