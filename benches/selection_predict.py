@@ -2,7 +2,8 @@
 
     python benches/selection_predict.py REPOSITORY COMMIT
 
-The commit must have been collected: its tables and the older version's are then read, nothing is built. The target was 150 ms.
+The commit must have been collected: its tables and the older version's are then read, nothing is built.
+The target was 150 ms.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamill.experiment.messages.numbers import format_count
-from datamill.experiment.messages.phrases import count_nouns
+from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.selection.history.collection_outcome import CollectionOutcome
 
 _MOST_REASONS = 5
@@ -17,19 +17,16 @@ def summarize_collection(outcome: CollectionOutcome) -> list[str]:
         f"{count_nouns(outcome.programs, 'different program')}; "
         f"{format_count(outcome.profiled)} profiled, {count_nouns(outcome.observations, 'observation')}."
     ]
-    if outcome.failed:
-        sentences.append(f"{count_nouns(outcome.failed, 'version')} without programs:")
-        sentences += [
-            f"  {format_count(count)} × {reason}" for reason, count in outcome.reasons[:_MOST_REASONS]
-        ]
-        if len(outcome.reasons) > _MOST_REASONS:
-            sentences.append(f"  and {len(outcome.reasons) - _MOST_REASONS} other reasons")
-    if outcome.failing:
-        sentences.append("Benchmarks that fail:")
-        sentences += [
-            f"  {name} with {count_nouns(count, 'program')}: {reason}"
-            for name, reason, count in outcome.failing[:_MOST_REASONS]
-        ]
+    sentences += [
+        finish_sentence(f"{count_nouns(count, 'version')} without programs: {reason}")
+        for reason, count in outcome.reasons[:_MOST_REASONS]
+    ]
+    if len(outcome.reasons) > _MOST_REASONS:
+        sentences.append(f"Other versions failed for {len(outcome.reasons) - _MOST_REASONS} other reasons.")
+    sentences += [
+        finish_sentence(f"The benchmark {name} fails with {count_nouns(count, 'program')}: {reason}")
+        for name, reason, count in outcome.failing[:_MOST_REASONS]
+    ]
     if not outcome.finished:
         sentences.append("The time is over before all is done: type the command again to go on.")
     return sentences

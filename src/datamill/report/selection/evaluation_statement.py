@@ -139,13 +139,20 @@ def spell_evaluation(found: StoreEvaluation) -> str:
             "unsure": found.unsure,
             "unprofiled": found.unprofiled,
             "evaluations": [_spell_one(item, found.commits) for item in found.evaluations],
-            "indicator_curves": {
-                name: [
-                    {"threshold": at.least, "hit": _spell_rate(at.hit), "dismiss": _spell_rate(at.dismiss)}
-                    for at in points
-                ]
+            "indicator_curves": [
+                {
+                    "indicator": name,
+                    "curve": [
+                        {
+                            "threshold": at.least,
+                            "hit": _spell_rate(at.hit),
+                            "dismiss": _spell_rate(at.dismiss),
+                        }
+                        for at in points
+                    ],
+                }
                 for name, points in found.indicators.items()
-            },
+            ],
             "overlap": [
                 {"benchmarks": [first, second], "share": share} for first, second, share in found.overlap
             ],
@@ -165,7 +172,9 @@ def _spell_one(item: NamedEvaluation, commits: Mapping[int, str]) -> dict[str, o
             "hit": _spell_rate(told.hit),
             "dismiss": _spell_rate(told.dismiss),
             "area": _spell_area(told.area),
-            "area_by_benchmark": {name: _spell_area(area) for name, area in item.by_benchmark.items()},
+            "area_by_benchmark": [
+                {"benchmark": name, "area": _spell_area(area)} for name, area in item.by_benchmark.items()
+            ],
             "curve": [_spell_point(point) for point in told.curve],
             "operating_points": [
                 {"dismissed": share, **(_spell_point(point) if point is not None else {})}

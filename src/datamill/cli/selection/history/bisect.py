@@ -45,15 +45,15 @@ def bisect(
     if found.found is not None:
         subject = next(item.subject for item in found.candidates if item.commit == found.found)
         sentences = [
-            f"{found.found[:9]} changed {benchmark}: {subject}",
+            finish_sentence(f"{found.found[:9]} changed {benchmark}: {subject}"),
             f"From good to bad × {format_fixed(found.ratio or 0.0, 4)}, found with "
             f"{count_nouns(len(found.steps), 'measurement')} among "
             f"{count_nouns(len(found.candidates), 'commit')}.",
         ]
     else:
-        sentences = [f"{count_nouns(len(found.candidates), 'commit')}, the likeliest first:"]
+        sentences = [f"{count_nouns(len(found.candidates), 'commit')}, the likeliest first."]
         sentences += [
-            f"  {item.commit[:9]} {format_share(item.probability)} {item.subject}"
+            finish_sentence(f"{item.commit[:9]} {format_share(item.probability)} {item.subject}")
             for item in likely[:_MOST_CANDIDATES]
         ]
     warnings = [finish_sentence(line) for line in found.warnings]

@@ -11,6 +11,7 @@ from datamill.cli.selection.history.project_options import find_project, project
 from datamill.cli.timing.time_options import parse_seconds
 from datamill.conduct.selection.collecting.collect import CollectionQuestion, collect_history
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.selection.collection_statement import summarize_collection
 
 
@@ -74,7 +75,9 @@ def collect(
     )
     sentences = summarize_collection(outcome)
     if as_json:
-        click.echo(spell_answer(*sentences, warnings=outcome.warnings, collection=outcome))
+        click.echo(
+            spell_answer(*sentences, warnings=map(finish_sentence, outcome.warnings), collection=outcome)
+        )
     else:
         click.echo("\n".join([*sentences, *(f"Note: {line}" for line in outcome.warnings)]))
     if not outcome.built:

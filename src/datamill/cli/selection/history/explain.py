@@ -11,6 +11,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.cli.selection.history.project_options import find_project, project_options
 from datamill.conduct.selection.deciding.predict_revision import predict_revision
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import finish_sentence
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.report.selection.prediction_json import summarize_prediction
 from datamill.report.selection.prediction_statement import explain_prediction
@@ -47,7 +48,7 @@ def explain(
         click.echo(
             spell_answer(
                 *summarize_prediction(found),
-                warnings=found.warnings,
+                warnings=map(finish_sentence, found.warnings),
                 commit=found.commit,
                 against=found.against,
                 functions=[{"name": item.name, "fate": item.fate} for item in changes],
@@ -56,7 +57,9 @@ def explain(
                         "benchmark": item.benchmark,
                         "run": item.run,
                         "probability": item.probability,
-                        "features": dict(item.features or {}),
+                        "features": [
+                            {"name": name, "value": value} for name, value in (item.features or {}).items()
+                        ],
                     }
                     for item in found.predictions
                     if benchmark in (None, item.benchmark)

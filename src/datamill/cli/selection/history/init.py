@@ -29,7 +29,7 @@ def init(repo: Path, overwrite: bool, as_json: bool) -> None:
         sentences.append(
             "No build was found in the repository: write the paths of its binaries into the file."
         )
-    sentences.append("Write the benchmarks into it, then: datamill selection collect")
+    sentences.append("Write the benchmarks into it, then collect: datamill selection collect.")
     if as_json:
         click.echo(
             spell_answer(

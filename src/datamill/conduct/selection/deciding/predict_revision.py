@@ -56,9 +56,8 @@ def predict_revision(
     trained = read_model(project)
     commit = history.resolve(revision)
     versions = {item.commit: item for item in project.store.versions if item.outcome == "built"}
-    profiled = {
-        commit_: item for commit_, item in versions.items() if project.store.has_profiles(item.program)
-    }
+    counted = {item.program for item in project.store.read_counts() if item.instructions is not None}
+    profiled = {name: item for name, item in versions.items() if item.program in counted}
     old, hops = _find_old(project, history, commit, against, profiled)
     new = _find_new(project, history, commit, versions, built)
     if new.ancestor == old.commit:
