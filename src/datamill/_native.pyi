@@ -402,3 +402,32 @@ def read_function_table(path: str) -> bytes:
     Raises ValueError, whose text goes on after the file's name, where the file cannot be read or is no linked
     program of an architecture that is understood.
     """
+
+def grow_forest(
+    values: NDArray[np.float64],
+    labels: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    trees: int,
+    tried: int,
+    seed: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return nodes of a random forest on n × p values: features, values, left, right, and where trees begin.
+
+    A leaf has the feature -1 and the share of true labels as its value. Numbers of nodes count from each
+    tree's first.
+    Raises ValueError for lengths that do not fit, values that are not finite, weights not above 0.
+    """
+
+def fit_machine(
+    values: NDArray[np.float64],
+    labels: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    kernel: str,
+    gamma: float,
+    cost: float,
+) -> tuple[NDArray[np.float64], float, bool]:
+    """Return coefficients (n) of a support vector machine, its bias, and whether it converged.
+
+    The kernel is `sigmoid`, `polynomial` (of degree 3) or `rbf`.
+    Raises ValueError as `grow_forest`, and for an unknown kernel or more than 6000 rows.
+    """

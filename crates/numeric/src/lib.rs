@@ -3,6 +3,7 @@
 //! Nothing here reads a file, prints, or knows Python. Results do not depend on the number of threads.
 
 pub mod cells;
+pub mod classify;
 pub mod combinations;
 mod draws;
 pub mod nested;

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod cells;
+mod classify;
 mod elf;
 mod nested;
 mod quantile_cells;
@@ -15,6 +16,7 @@ mod texts;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cells::register(module)?;
+    classify::register(module)?;
     elf::register(module)?;
     nested::register(module)?;
     quantile_cells::register(module)?;

@@ -17,6 +17,7 @@ import click
 import msgspec
 import numpy as np
 import pytest
+import selection_answers
 from click.testing import CliRunner, Result
 from json_keys import list_keys
 from selection_records import make_function, make_profile, make_table
@@ -200,6 +201,22 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     monkeypatch.setattr(
         "datamill.cli.selection.profile.profile_command", lambda *_: make_profile(work=(1, 9))
     )
+    history = "datamill.cli.selection.history"
+    for verb, name, answer in (
+        ("init", "begin_settings", selection_answers.begin_settings),
+        ("collect", "collect_history", selection_answers.collect),
+        ("train", "train_model", selection_answers.train),
+        ("explain", "predict_revision", selection_answers.predict),
+        ("evaluate", "evaluate_store", selection_answers.evaluate),
+        ("bisect", "bisect_change", selection_answers.bisect),
+    ):
+        monkeypatch.setattr(f"{history}.{verb}.{name}", answer)
+        if verb != "init":
+            monkeypatch.setattr(f"{history}.{verb}.find_project", selection_answers.find_project)
+    monkeypatch.setattr(f"{history}.predict.find_project", selection_answers.find_project)
+    monkeypatch.setattr(
+        "datamill.conduct.selection.deciding.predict_revision.predict_revision", selection_answers.predict
+    )
     shutil.copy(FOREIGN / "pyperf.json", "pyperf.json")
     assert CliRunner().invoke(datamill, ["new", "sorting"]).exit_code == 0
     return lambda *arguments: CliRunner().invoke(datamill, [*arguments, "--json"])
@@ -256,8 +273,15 @@ ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "packages": (("packages", "xz"), 0),
     "platforms scores": (("platforms", "scores"), 0),
     "queue": (("queue",), 0),
+    "selection bisect": (("selection", "bisect", "bench", "old"), 0),
+    "selection collect": (("selection", "collect"), 0),
+    "selection evaluate": (("selection", "evaluate"), 0),
+    "selection explain": (("selection", "explain", "HEAD"), 0),
     "selection functions": (("selection", "functions", "old", "new"), 0),
+    "selection init": (("selection", "init"), 0),
+    "selection predict": (("selection", "predict", "HEAD"), 0),
     "selection profile": (("selection", "profile", "old", "old"), 0),
+    "selection train": (("selection", "train"), 0),
     "submit": (("submit", "sorting", "--yes"), 0),
     "time": (("time", "a", "b"), 0),
     "trials": (("trials", "7"), 0),

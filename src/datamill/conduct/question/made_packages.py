@@ -18,9 +18,8 @@ from datamill.experiment.file.packages.pin_text import Pin, pin_values
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.packing.command_packages import write_command_package
+from datamill.packing.git.asked_git import RevisionError, find_revision
 from datamill.packing.git.git_packages import (
-    RevisionError,
-    find_revision,
     list_submodules,
     list_uncommitted,
     write_git_package,

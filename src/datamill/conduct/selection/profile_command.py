@@ -5,15 +5,24 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.quantities import format_duration
-from datamill.selection.profiles.callgrind import SymbolCounts, build_profile, read_callgrind
+from datamill.selection.profiles.callgrind import SymbolCounts, build_profile, read_callgrind, read_total
 from datamill.selection.profiles.profile import Profile
 from datamill.selection.tables.function_table import FunctionTable
+
+
+@dataclass(frozen=True, slots=True)
+class CountedWork:
+    """What the processes of a command executed: counts by symbol of each program, and all instructions."""
+
+    programs: Mapping[Path, dict[str, SymbolCounts]]
+    instructions: int
 
 
 def profile_command(
@@ -27,12 +36,45 @@ def profile_command(
         InputError: valgrind is not installed, the command fails or takes longer, or it never reaches the
         program.
     """
+    counted = count_command(command, [program], timeout=timeout)
+    profile = build_profile(benchmark, table, counted.programs[program])
+    if not profile.functions:
+        raise InputError(
+            f"never executes a function of {program}",
+            where=command[0],
+            remedy="Name the program that the command executes.",
+        )
+    return profile
+
+
+def find_profiler() -> str:
+    """Return the path of valgrind.
+
+    Raises:
+        InputError: it is not installed.
+    """
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise InputError(
             "valgrind is not installed, which counts calls and instructions",
             remedy="Install it, on Debian with apt-get install valgrind.",
         )
+    return valgrind
+
+
+def count_command(
+    command: Sequence[str],
+    programs: Sequence[Path],
+    *,
+    timeout: float | None = None,
+    directory: Path | None = None,
+) -> CountedWork:
+    """Execute a command under callgrind, in `directory`, and count what the programs do in all processes.
+
+    Raises:
+        InputError: valgrind is not installed, or the command fails or takes longer than `timeout` (seconds).
+    """
+    valgrind = find_profiler()
     with tempfile.TemporaryDirectory(prefix="datamill-profile-") as folder:
         pattern = Path(folder) / "counts.%p"
         started = [
@@ -45,7 +87,14 @@ def profile_command(
             *command,
         ]
         try:
-            done = subprocess.run(started, capture_output=True, check=False, timeout=timeout)
+            done = subprocess.run(
+                started,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=timeout,
+                cwd=directory,
+            )
         except subprocess.TimeoutExpired as error:
             raise InputError(
                 f"takes longer than {format_duration(timeout or 0.0)} while it is counted",
@@ -57,25 +106,19 @@ def profile_command(
             raise InputError(
                 f"ends with status {done.returncode} under valgrind: {''.join(last)}", where=command[0]
             )
-        counts = _add_up(sorted(Path(folder).glob("counts.*")), program)
-    profile = build_profile(benchmark, table, counts)
-    if not profile.functions:
-        raise InputError(
-            f"never executes a function of {program}",
-            where=command[0],
-            remedy="Name the program that the command executes.",
-        )
-    return profile
+        return _add_up(sorted(Path(folder).glob("counts.*")), programs)
 
 
-def _add_up(files: Sequence[Path], program: Path) -> dict[str, SymbolCounts]:
+def _add_up(files: Sequence[Path], programs: Sequence[Path]) -> CountedWork:
     """The counts of all processes together."""
-    total: dict[str, SymbolCounts] = {}
+    total: dict[Path, dict[str, SymbolCounts]] = {program: {} for program in programs}
+    instructions = 0
     for file in files:
-        with file.open(errors="replace") as lines:
-            found = read_callgrind(lines, str(program.resolve()))
-        for symbol, counts in found.items():
-            kept = total.setdefault(symbol, SymbolCounts())
-            kept.calls += counts.calls
-            kept.instructions += counts.instructions
-    return total
+        lines = file.read_text(errors="replace").splitlines()
+        instructions += read_total(lines)
+        for program in programs:
+            for symbol, counts in read_callgrind(lines, str(program.resolve())).items():
+                kept = total[program].setdefault(symbol, SymbolCounts())
+                kept.calls += counts.calls
+                kept.instructions += counts.instructions
+    return CountedWork(total, instructions)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
-from datamill.packing.git.git_packages import RevisionError, ask_git, find_revision, last_line
+from datamill.packing.git.asked_git import RevisionError, ask_git, find_revision, last_line
 
 #: Digits of a hash that people read.
 SHORT_DIGITS = 9

@@ -12,6 +12,7 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     - `changed_share_static`: share of static instructions of the old version that lie in changed functions
     - `changed_share_executed`: share of executed instructions that changed functions executed
     - `edit_weight`: the same, each function weighted by how far its length changed, at most 100%
+    - `signed_edit`: the same with the sign of the change of length, which tells the direction
     - `reached_changed`: changed functions that the benchmark reached
     - `loops_changed`: how many loops came or went in changed functions that it reached
     - `callees_changed`: changed functions that it reached and that now call others
@@ -36,6 +37,15 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
         "edit_weight": _divide(
             sum(
                 executed[old.name] * min(measure_length_change(old, new), 100.0) / 100 for old, new in reached
+            ),
+            total,
+        ),
+        "signed_edit": _divide(
+            sum(
+                executed[old.name]
+                * (new.instructions - old.instructions)
+                / max(old.instructions, new.instructions, 1)
+                for old, new in reached
             ),
             total,
         ),

@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from datamill.selection.predictors.calibration import fit_platt
 from datamill.selection.predictors.case import Case, keep_labelled
-from datamill.selection.predictors.feature_matrix import Scaling, fit_scaling
-from datamill.selection.predictors.logistic import LEAST_PROBABILITY
+from datamill.selection.predictors.feature_matrix import fit_scaling
+from datamill.selection.predictors.models.stumps import Boosted, Stump
 
 #: Rounds, the share of each one's step, and the penalty on a leaf's squared value.
 ROUNDS, RATE, PENALTY = 60, 0.2, 1.0
 #: Parts in the order of the history, each predicted by a model of the others, from which probabilities are
 #: calibrated.
 PARTS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Stump:
-    """Adds `above` where a scaled feature is at least `least`, else `below`, which is not larger."""
-
-    feature: int
-    least: float
-    below: float
-    above: float
-
-
-@dataclass(frozen=True, slots=True)
-class Boosted:
-    """A sum of stumps, turned into a probability by `slope` and `shift` (Platt's scaling)."""
-
-    scaling: Scaling
-    start: float
-    stumps: tuple[Stump, ...]
-    slope: float = 1.0
-    shift: float = 0.0
-    warnings: tuple[str, ...] = ()
-
-    def score(self, case: Case) -> float:
-        """Return the probability of a change."""
-        row = self.scaling.build_matrix([case])
-        return float(expit(self.shift + self.slope * _add_up(row, self.start, self.stumps)[0]))
-
-    def decides(self, case: Case) -> bool:
-        """Whether the probability reaches `LEAST_PROBABILITY`."""
-        return self.score(case) >= LEAST_PROBABILITY
 
 
 def fit_boosting(cases: Sequence[Case]) -> Boosted:
@@ -77,7 +46,7 @@ def fit_boosting(cases: Sequence[Case]) -> Boosted:
         others = fit_scaling([labelled[index] for index in rest])
         begun, trees = _boost(others.build_matrix([labelled[index] for index in rest]), changed[rest])
         held[part] = _add_up(others.build_matrix([labelled[index] for index in part]), begun, trees)
-    slope, shift = _calibrate(held, changed)
+    slope, shift = fit_platt(held, changed)
     return Boosted(scaling, start, stumps, slope, shift, warnings)
 
 
@@ -128,26 +97,3 @@ def _add_up(matrix: NDArray[np.float64], start: float, stumps: tuple[Stump, ...]
     for stump in stumps:
         total += np.where(matrix[:, stump.feature] >= stump.least, stump.above, stump.below)
     return total
-
-
-def _calibrate(scores: NDArray[np.float64], changed: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and shift of the logit that fit Platt's targets best, by Newton's method."""
-    hits = changed.sum()
-    targets = np.where(changed > 0, (hits + 1) / (hits + 2), 1 / (len(changed) - hits + 2))
-    slope, shift = 1.0, 0.0
-    for _ in range(100):
-        probability = expit(shift + slope * scores)
-        weight = probability * (1 - probability) + 1e-9
-        wrong = probability - targets
-        gradient = np.array([wrong @ scores, wrong.sum()])
-        hessian = np.array(
-            [[weight @ scores**2, weight @ scores], [weight @ scores, weight.sum()]]
-        ) + 1e-9 * np.eye(2)
-        step = np.linalg.solve(hessian, gradient)
-        slope, shift = slope - float(np.clip(step[0], -1, 1)), shift - float(np.clip(step[1], -1, 1))
-        if float(np.abs(gradient).max()) < 1e-8:
-            break
-    if slope < 0:
-        share = float(targets.mean())
-        return 0.0, float(logit(share))
-    return slope, shift

@@ -13,7 +13,8 @@ class Case:
 
     `old_order` and `new_order` are the places of the versions in the history. `readings` are indicators and
     `features` what classifiers learn from, by name; what the profile did not allow is missing. `changed`:
-    whether the performance did change; None where nobody measured.
+    whether the performance did change; None where nobody measured. `ratio` is what was measured of the new
+    version by that of the old one.
     """
 
     benchmark: str
@@ -24,6 +25,7 @@ class Case:
     readings: Mapping[str, float]
     features: Mapping[str, float] = field(default_factory=dict)
     changed: bool | None = None
+    ratio: float | None = None
 
 
 class Model(Protocol):

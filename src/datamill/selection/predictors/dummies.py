@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from datamill.selection.predictors.case import Case
+from datamill.selection.predictors.models.constant import Constant
 
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """Decides the same of every case (thesis 2019, 1.9.3)."""
-
-    runs: bool
-    warnings: tuple[str, ...] = ()
-
-    def decides(self, case: Case) -> bool:  # noqa: ARG002
-        """Whether the benchmark must run."""
-        return self.runs
-
-    def score(self, case: Case) -> float:  # noqa: ARG002
-        """1 for always, 0 for never."""
-        return float(self.runs)
+__all__ = ["Constant", "fit_always", "fit_never"]
 
 
 def fit_always(cases: Sequence[Case]) -> Constant:  # noqa: ARG001

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from datamill.selection.predictors.case import Case, keep_labelled
-from datamill.selection.predictors.feature_matrix import Scaling, fit_scaling
+from datamill.selection.predictors.feature_matrix import fit_scaling
+from datamill.selection.predictors.models.linear import Logistic
 
 #: Weight of the penalty: half the sum of squares of the coefficients times this, beside the sum of
 #: log-losses.
 PENALTY = 1.0
-#: A benchmark runs where a change is at least so likely: missing one costs as much as 19 needless runs.
-LEAST_PROBABILITY = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Logistic:
-    """Coefficients of scaled features; the scores are probabilities of a change."""
-
-    scaling: Scaling
-    intercept: float
-    coefficients: NDArray[np.float64]
-    warnings: tuple[str, ...] = ()
-
-    def score(self, case: Case) -> float:
-        """Return the probability of a change."""
-        row = self.scaling.build_matrix([case])[0]
-        return float(expit(self.intercept + row @ self.coefficients))
-
-    def decides(self, case: Case) -> bool:
-        """Whether the probability reaches `LEAST_PROBABILITY`."""
-        return self.score(case) >= LEAST_PROBABILITY
 
 
 def fit_logistic(cases: Sequence[Case]) -> Logistic:
@@ -56,13 +35,13 @@ def fit_logistic(cases: Sequence[Case]) -> Logistic:
     )
     start = float(np.log(share / (1 - share)))
     if warnings or not scaling.names:
-        return Logistic(scaling, start, np.zeros(len(scaling.names)), warnings)
+        return Logistic(scaling, start, (0.0,) * len(scaling.names), warnings)
     beta = np.concatenate([[start], np.zeros(len(scaling.names))])
     design = np.column_stack([np.ones(n), matrix])
     penalty = np.full(len(beta), PENALTY)
     penalty[0] = 0.0
     beta = _descend(design, changed, beta, penalty)
-    return Logistic(scaling, float(beta[0]), beta[1:], warnings)
+    return Logistic(scaling, float(beta[0]), tuple(map(float, beta[1:])), warnings)
 
 
 def _descend(

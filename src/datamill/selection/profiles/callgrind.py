@@ -61,6 +61,14 @@ def read_callgrind(lines: Iterable[str], program: str) -> dict[str, SymbolCounts
     return counts
 
 
+def read_total(lines: Iterable[str]) -> int:
+    """Return all instructions of a process, those of libraries too."""
+    for line in lines:
+        if line.startswith(("totals:", "summary:")):
+            return int(line.split()[1])
+    return 0
+
+
 def _move(place: _Place, key: str, number: str, name: str | None) -> None:
     kind = key.removeprefix("c")
     if name is not None:

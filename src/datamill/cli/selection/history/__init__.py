@@ -1,0 +1,1 @@
+"""Verbs about a project's history."""

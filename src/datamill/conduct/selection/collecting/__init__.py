@@ -1,0 +1,1 @@
+"""Versions of a project built, profiled and measured."""

@@ -1,0 +1,202 @@
+"""One version built in a clean checkout, its binaries read and kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from datamill.conduct.selection.collecting.walked_history import GitHistory
+from datamill.conduct.selection.read_program import read_program
+from datamill.conduct.selection.store.selection_store import SelectionStore
+from datamill.execution.command_session import CommandSession
+from datamill.experiment.command_lines import list_words
+from datamill.experiment.errors import InputError
+from datamill.packing.git.git_trees import GitTree, GitTrees
+from datamill.protocol.commands import CommandAnswer, CommandRequest
+from datamill.protocol.trial import SCHEMA_VERSION
+from datamill.selection.history.joined_tables import name_program
+from datamill.selection.history.records import Outcome, Program
+from datamill.selection.history.settings import BuildSetting, SelectionSettings
+from datamill.selection.tables.function_table import FunctionTable
+
+#: What a make that started us tells those that it starts itself.
+_OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+#: Programs that write the time of their build get the same one each time: their binaries are then equal.
+_BUILD_TIME = "1000000000"
+_QUOTED_CHARACTERS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltVersion:
+    """What became of a version: its program, or the reason why there is none."""
+
+    outcome: Outcome
+    program: Program | None = None
+    reason: str = ""
+    build_s: float = 0.0
+
+
+def choose_build(settings: SelectionSettings, history: GitHistory, commit: str) -> BuildSetting | None:
+    """Return the build of a commit: the last whose range holds it; None where nothing is built."""
+    for build in reversed(settings.build):
+        starts = not build.since or history.is_ancestor(history.resolve(build.since), commit)
+        ended = build.until and history.is_ancestor(history.resolve(build.until), commit)
+        if starts and not ended:
+            return build
+    return None
+
+
+def build_version(
+    commit: str,
+    settings: SelectionSettings,
+    history: GitHistory,
+    store: SelectionStore,
+    session: CommandSession,
+) -> BuiltVersion:
+    """Check a commit out, build it, read its binaries and keep them.
+
+    All versions are built in the same folder, so that paths that compilers put in do not differ.
+    """
+    work = store.folder.absolute() / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "git").mkdir(parents=True)
+    source = work / "source"
+    try:
+        _check_out(history, commit, source, work / "git")
+        build = choose_build(settings, history, commit)
+        if build is None and settings.build:
+            return BuiltVersion("failed", reason="no build of the settings is for this commit")
+        seconds = 0.0
+        if build is not None:
+            answer = _run_build(build, settings, source, session)
+            seconds = answer.run.wall_time_ns / 1e9 if answer.run is not None else 0.0
+            if answer.failure is not None or answer.run is None or answer.run.exit_code != 0:
+                return BuiltVersion("failed", reason=_describe(answer), build_s=seconds)
+        paths = (build.binaries if build is not None else ()) or settings.binaries
+        return _read_binaries(source, paths, settings.keep, store, seconds)
+    except InputError as error:
+        return BuiltVersion("failed", reason=" ".join(str(error).split()))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def keep_binaries(
+    source: Path, paths: tuple[str, ...], keep: tuple[str, ...], store: SelectionStore
+) -> Program:
+    """Read binaries below a folder into the store, and keep them.
+
+    Raises:
+        InputError: one is not there, or cannot be read as a program.
+    """
+    tables: dict[str, FunctionTable] = {}
+    for path in paths:
+        if not (source / path).is_file():
+            raise InputError(f"the build makes no {path}", remedy="See what binaries the settings name.")
+        tables[path] = read_program(source / path)
+    name = name_program(tables)
+    store.prepare()
+    program = Program(name, {path: store.keep_table(table) for path, table in tables.items()})
+    folder = store.place_programs(name)
+    if not folder.exists():
+        made = folder.with_name(f".{name}.{os.getpid()}")
+        shutil.rmtree(made, ignore_errors=True)
+        for path in dict.fromkeys((*paths, *keep)):
+            _copy(source / path, made / path)
+        made.replace(folder)
+    return program
+
+
+def _read_binaries(
+    source: Path, paths: tuple[str, ...], keep: tuple[str, ...], store: SelectionStore, seconds: float
+) -> BuiltVersion:
+    missing = [path for path in paths if not (source / path).is_file()]
+    if missing:
+        return BuiltVersion("failed", reason=f"the build makes no {', '.join(missing)}", build_s=seconds)
+    try:
+        return BuiltVersion("built", keep_binaries(source, paths, keep, store), build_s=seconds)
+    except InputError as error:
+        where = error.where.removeprefix(f"{source}/")
+        hint = ". Libtool puts programs into .libs" if b"libtool" in _read_head(source / where) else ""
+        return BuiltVersion("unreadable", reason=f"{where}: {error.message}{hint}", build_s=seconds)
+
+
+def _copy(path: Path, to: Path) -> None:
+    """Copy a file or folder; what a version does not have is left out."""
+    if path.is_dir():
+        shutil.copytree(path, to, symlinks=True)
+    elif path.exists():
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, to)
+
+
+def _read_head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4096)
+    except OSError:
+        return b""
+
+
+def _check_out(history: GitHistory, commit: str, folder: Path, scratch: Path) -> None:
+    trees = GitTrees(history.top, scratch)
+    tree = trees.find(commit)
+    trees.export(tree, folder)
+    for path in trees.list_submodules(tree):
+        _check_out_submodule(history, tree, path, folder, scratch)
+
+
+def _check_out_submodule(history: GitHistory, tree: GitTree, path: str, folder: Path, scratch: Path) -> None:
+    """Put the files of a submodule in their place, from the clone in the user's files.
+
+    Raises:
+        InputError: it is not there, or lacks that commit.
+    """
+    commit = history.resolve_submodule(tree.commit, path)
+    clone = history.top / path
+    inner = scratch / f"sub-{commit[:16]}"
+    inner.mkdir(exist_ok=True)
+    remedy = "Get it: git submodule update --init --recursive."
+    if not (clone / ".git").exists():
+        raise InputError(f"the submodule {path} is not here", remedy=remedy)
+    place = folder / path
+    if place.exists():
+        place.rmdir()
+    _check_out(GitHistory(clone), commit, place, inner)
+
+
+def _run_build(
+    build: BuildSetting, settings: SelectionSettings, source: Path, session: CommandSession
+) -> CommandAnswer:
+    return session.measure(
+        CommandRequest(
+            schema=SCHEMA_VERSION,
+            command=list_words(build.command, shell=True),
+            directory=str(source),
+            variables={
+                # The checkout lies in the user's repository, whose state it must not ask for.
+                "GIT_CEILING_DIRECTORIES": str(source.parent),
+                "SOURCE_DATE_EPOCH": _BUILD_TIME,
+                **{name: "" for name in _OF_MAKE if name in os.environ},
+            },
+            input=None,
+            output="read",
+            output_file=None,
+            timeout_s=settings.build_timeout_s,
+            levels={},
+        )
+    )
+
+
+def _describe(answer: CommandAnswer) -> str:
+    if answer.failure is not None:
+        return f"{answer.failure.message} {answer.failure.remedy}".strip()
+    words = " ".join(answer.stderr_tail.split())[-_QUOTED_CHARACTERS:]
+    said = f'; it said: "{words}"' if words else ""
+    run = answer.run
+    if run is not None and run.timed_out:
+        return f"the build takes longer than it may{said}"
+    if run is not None and run.signal is not None:
+        return f"the build was ended by signal {run.signal}{said}"
+    return f"the build ended with status {run.exit_code if run is not None else '?'}{said}"

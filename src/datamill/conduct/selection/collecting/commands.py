@@ -1,0 +1,72 @@
+"""Commands of benchmarks and of what prepares them, as they are executed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from datamill.execution.command_session import CommandSession
+from datamill.experiment.command_lines import fill, list_words
+from datamill.experiment.errors import InputError
+from datamill.protocol.commands import CommandAnswer, CommandRequest
+from datamill.protocol.trial import SCHEMA_VERSION
+from datamill.selection.history.settings import SelectionSettings
+
+_QUOTED_CHARACTERS = 300
+
+
+def fill_command(text: str, here: Path) -> tuple[str, ...]:
+    """Return the words of a command, in which `{here}` is the folder of the settings.
+
+    Raises:
+        InputError: the command is empty, or its quotes do not match.
+    """
+    return list_words(fill(text, {"here": str(here)}), shell=None)
+
+
+def execute(
+    session: CommandSession, command: tuple[str, ...], directory: Path, timeout_s: float
+) -> CommandAnswer:
+    """Execute a command once, measured by the worker; what it writes is read and dropped."""
+    return session.measure(
+        CommandRequest(
+            schema=SCHEMA_VERSION,
+            command=command,
+            directory=str(directory),
+            variables={},
+            input=None,
+            output="read",
+            output_file=None,
+            timeout_s=timeout_s,
+            levels={},
+        )
+    )
+
+
+def describe_problem(answer: CommandAnswer) -> str:
+    """Return how an execution failed; empty where it did not."""
+    if answer.failure is not None:
+        return f"{answer.failure.message} {answer.failure.remedy}".strip()
+    run = answer.run
+    words = " ".join(answer.stderr_tail.split())[-_QUOTED_CHARACTERS:]
+    said = f'; it said: "{words}"' if words else ""
+    if run is None:
+        return "could not be measured"
+    if run.timed_out:
+        return "takes longer than it may"
+    if run.signal is not None:
+        return f"was ended by signal {run.signal}{said}"
+    return f"ended with status {run.exit_code}{said}" if run.exit_code != 0 else ""
+
+
+def run_setup(session: CommandSession, settings: SelectionSettings, here: Path) -> None:
+    """Execute what the benchmarks need once.
+
+    Raises:
+        InputError: it fails.
+    """
+    if not settings.setup.strip():
+        return
+    answer = execute(session, list_words(settings.setup, shell=True), here, settings.build_timeout_s)
+    problem = describe_problem(answer)
+    if problem:
+        raise InputError(f"the setup {problem}", where=settings.setup, remedy="Run it alone to see why.")

@@ -1,0 +1,1 @@
+"""Predictors learnt from a store, and what they say of commits."""

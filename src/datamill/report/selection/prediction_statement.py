@@ -1,0 +1,76 @@
+"""What is predicted of a commit, and the functions behind it, as a statement."""
+
+from __future__ import annotations
+
+from datamill.experiment.messages.numbers import format_figures, format_share
+from datamill.experiment.messages.phrases import finish_sentence
+from datamill.report.selection.prediction_json import summarize_prediction
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.tables.table import build_table
+from datamill.selection.prediction.commit_prediction import (
+    CommitPrediction,
+    FiredIndicator,
+)
+
+_MOST_NAMES = 3
+_MOST_FEATURES = 12
+
+
+def state_prediction(found: CommitPrediction) -> list[Part]:
+    """Return the table of benchmarks: run or skip, probability, direction, indicators with functions."""
+    parts: list[Part] = [*map(Paragraph, summarize_prediction(found))]
+    if found.predictions:
+        rows = [
+            (
+                item.benchmark,
+                "run" if item.run else "skip",
+                "" if item.probability is None else format_share(item.probability),
+                item.direction if item.run else "",
+                item.reason or "; ".join(_tell(fired) for fired in item.indicators),
+            )
+            for item in sorted(found.predictions, key=lambda item: not item.run)
+        ]
+        headers = ("benchmark", "", "probability", "direction", "why")
+        parts += [BLANK, build_table(headers, rows, words=2, last_words=2)]
+    parts += [Paragraph(finish_sentence(f"Note: {line}")) for line in found.warnings]
+    return parts
+
+
+def explain_prediction(found: CommitPrediction, benchmark: str | None = None) -> list[Part]:
+    """Return, of each benchmark, indicators with all functions behind them, and the features above 0."""
+    parts: list[Part] = [*map(Paragraph, summarize_prediction(found))]
+    for item in found.predictions:
+        if benchmark is not None and item.benchmark != benchmark:
+            continue
+        said = "run" if item.run else "skip"
+        share = "" if item.probability is None else f", probability {format_share(item.probability)}"
+        parts += [BLANK, Heading(f"{item.benchmark}: {said}{share}, direction {item.direction}")]
+        if item.reason:
+            parts.append(Paragraph(finish_sentence(item.reason[0].upper() + item.reason[1:])))
+        for fired in item.indicators:
+            names = ", ".join(fired.functions) or "no function alone"
+            parts.append(Paragraph(f"{_tell_value(fired)}: {names}"))
+        features = {name: value for name, value in (item.features or {}).items() if value}
+        if features:
+            rows = [(name, format_figures(value, 4)) for name, value in sorted(features.items())]
+            parts.append(build_table(("feature", "value"), rows))
+    if found.changes is not None:
+        rows = [(change.name, change.fate) for change in found.changes.functions if change.fate != "lines"]
+        if rows:
+            headers = ("function", "what became of it")
+            parts += [BLANK, build_table(headers, rows, words=2, last_words=1)]
+    return parts
+
+
+def _tell(fired: FiredIndicator) -> str:
+    names = ", ".join(fired.functions[:_MOST_NAMES])
+    more = len(fired.functions) - _MOST_NAMES
+    also = f" and {more} more" if more > 0 else ""
+    return f"{_tell_value(fired)}{f' ({names}{also})' if names else ''}"
+
+
+def _tell_value(fired: FiredIndicator) -> str:
+    value = format_figures(fired.value, 3)
+    if fired.threshold is None:
+        return f"{fired.name} {value}"
+    return f"{fired.name} {value} ≥ {format_figures(fired.threshold, 3)}"

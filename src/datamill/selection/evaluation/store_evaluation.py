@@ -1,0 +1,49 @@
+"""Evaluations of predictors on one project, as a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from datamill.selection.evaluation.predictions import Evaluation
+from datamill.selection.evaluation.rates import Area
+from datamill.selection.evaluation.repeated import IndicatorPoint, RepeatedAreas, SizeRates
+from datamill.selection.evaluation.savings import Savings
+from datamill.selection.evaluation.splits import DistanceRates
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEvaluation:
+    """An evaluation of a predictor, with what its kind adds."""
+
+    name: str
+    predictor: str
+    evaluation: Evaluation | None = None
+    savings: Savings | None = None
+    by_epoch: tuple[tuple[int, Area | None], ...] = ()
+    by_distance: tuple[DistanceRates, ...] = ()
+    by_size: tuple[SizeRates, ...] = ()
+    by_folds: tuple[RepeatedAreas, ...] = ()
+    by_benchmark: Mapping[str, Area | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEvaluation:
+    """All evaluations that were asked for; `commits` are versions by their order."""
+
+    project: str
+    rule: str
+    response: str
+    threshold: float
+    versions: int
+    programs: int
+    identical: int
+    unsure: int
+    unprofiled: int
+    cases: int
+    changes: int
+    evaluations: tuple[NamedEvaluation, ...]
+    indicators: Mapping[str, tuple[IndicatorPoint, ...]]
+    overlap: tuple[tuple[str, str, float], ...]
+    commits: Mapping[int, str]
+    warnings: tuple[str, ...]

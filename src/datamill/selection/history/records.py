@@ -1,0 +1,71 @@
+"""Versions of a project, what became of them, and what was measured of their programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+#: What became of a version: its programs are known, it does not build, or its programs cannot be read.
+Outcome = Literal["built", "failed", "unreadable"]
+
+
+class Version(msgspec.Struct, frozen=True):
+    """A commit that was collected.
+
+    `order` is its place among the collected ones, `ancestor` the closest of these that it descends from (of
+    those whose programs are known), and `hops`, `days`, `lines` and `speed_words` what lies between them:
+    commits, days, changed lines, commits whose message speaks of speed. `program` names what its binaries
+    hold; versions of one program are measured once. `reason` says why it failed.
+    """
+
+    commit: str
+    order: int
+    outcome: Outcome
+    subject: str = ""
+    committed_unix_s: int = 0
+    parents: tuple[str, ...] = ()
+    program: str = ""
+    reason: str = ""
+    build_s: float = 0.0
+    ancestor: str = ""
+    hops: int = 0
+    days: float = 0.0
+    lines: int = 0
+    speed_words: int = 0
+
+
+class Program(msgspec.Struct, frozen=True):
+    """What a version's binaries hold: for each path the name of its function table."""
+
+    name: str
+    tables: Mapping[str, str]
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """One execution of a benchmark of a program.
+
+    `session` are executions in one random order, `place` the place in it. `failure` is empty where the
+    command ended well; values are then not None.
+    """
+
+    program: str
+    benchmark: str
+    session: str
+    place: int
+    started_unix_ns: int
+    wall_ns: int | None = None
+    user_ns: int | None = None
+    system_ns: int | None = None
+    peak_memory_bytes: int | None = None
+    failure: str = ""
+
+
+class WorkCount(msgspec.Struct, frozen=True):
+    """Instructions that all processes of a benchmark executed, as the profiler counted them."""
+
+    program: str
+    benchmark: str
+    instructions: int | None
+    failure: str = ""

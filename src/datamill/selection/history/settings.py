@@ -1,0 +1,132 @@
+"""How versions of a project are built, which programs are looked at and which benchmarks measured."""
+
+from __future__ import annotations
+
+import msgspec
+
+from datamill.experiment.errors import InputError
+from datamill.experiment.file.source import Source
+from datamill.experiment.quantities import parse_duration
+
+SETTINGS_FILE = "selection.toml"
+#: Executions of each benchmark of each program, unless the file says otherwise (thesis 2019: at least five).
+REPETITIONS = 5
+RULES = ("relevant", "mann-whitney", "instructions")
+RESPONSES = ("wall", "cpu")
+
+
+class BuildSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A command that builds versions: those that hold the commit `since`, if named, and not yet `until`.
+
+    `binaries` are the programs that it makes, where these are others than the project's.
+    """
+
+    command: str
+    since: str = ""
+    until: str = ""
+    binaries: tuple[str, ...] = ()
+
+
+class BenchmarkSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A benchmark: its name and the command that is executed in the folder of a version's programs."""
+
+    name: str
+    command: str
+
+
+class FeatureSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A command that prints numbers for two versions: lines of a name and a number, or a JSON object."""
+
+    name: str
+    command: str
+
+
+class TruthSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What counts as a performance change (see `history.truth`); a threshold of None is that of the rule."""
+
+    rule: str = "relevant"
+    response: str = "wall"
+    threshold: float | None = None
+
+
+class SelectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of a project.
+
+    `binaries` are paths in the checkout; `keep` are further paths that benchmarks need of a version. `setup`
+    is executed once before benchmarks, in the folder of the file. Times are texts such as `10min`.
+    """
+
+    binaries: tuple[str, ...]
+    benchmark: tuple[BenchmarkSetting, ...] = ()
+    build: tuple[BuildSetting, ...] = ()
+    feature: tuple[FeatureSetting, ...] = ()
+    truth: TruthSetting = TruthSetting()
+    name: str = ""
+    keep: tuple[str, ...] = ()
+    setup: str = ""
+    repetitions: int = REPETITIONS
+    build_timeout: str = "30min"
+    timeout: str = "1min"
+
+    @property
+    def build_timeout_s(self) -> float:
+        """How long a build may take."""
+        return parse_duration(self.build_timeout, where="build_timeout")
+
+    @property
+    def timeout_s(self) -> float:
+        """How long a benchmark may take."""
+        return parse_duration(self.timeout, where="timeout")
+
+
+def parse_settings(text: str, name: str = SETTINGS_FILE) -> SelectionSettings:
+    """Return the settings that a file holds.
+
+    Raises:
+        InputError: it is not TOML, has unknown keys, values of the wrong kind, or names nothing to look at.
+    """
+    source = Source(name, text)
+    tables = source.parse()
+    source.check_keys(tables, SelectionSettings.__struct_fields__, "")
+    try:
+        settings = msgspec.convert(tables, SelectionSettings)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"cannot be used: {error}",
+            where=name,
+            remedy="$ is the file, and a number in brackets counts tables of one name from 0.",
+        ) from error
+    _check(settings, name)
+    return settings
+
+
+def _check(settings: SelectionSettings, where: str) -> None:
+    def refuse(message: str, remedy: str) -> None:
+        raise InputError(message, where=where, remedy=remedy)
+
+    if not settings.binaries and not (settings.build and all(item.binaries for item in settings.build)):
+        refuse("names no binaries", 'Write binaries = ["PATH"]: the programs that the build makes.')
+    paths = [*settings.binaries, *settings.keep, *(path for item in settings.build for path in item.binaries)]
+    for path in paths:
+        if not path or path.startswith("/") or ".." in path.split("/"):
+            refuse(f'"{path}" is no path inside a checkout', "Name it from the top of the repository.")
+    names = [item.name for item in settings.benchmark]
+    for name in names:
+        if not name or names.count(name) > 1:
+            refuse(f'the name "{name}" of a benchmark is empty or used twice', "Give each its own name.")
+    for benchmark in settings.benchmark:
+        if not benchmark.command.strip():
+            refuse(f"the benchmark {benchmark.name} has no command", 'Write command = "PROGRAM …".')
+    if settings.repetitions < REPETITIONS:
+        refuse(
+            f"{settings.repetitions} repetitions are too few for a test of ranks at 0.05",
+            f"Write {REPETITIONS} or more.",
+        )
+    if settings.truth.rule not in RULES:
+        refuse(f'"{settings.truth.rule}" is no rule', f"Choose among {', '.join(RULES)}.")
+    if settings.truth.response not in RESPONSES:
+        refuse(f'"{settings.truth.response}" is no response', f"Choose among {', '.join(RESPONSES)}.")
+    if settings.truth.threshold is not None and not 0 <= settings.truth.threshold < 1:
+        refuse("the threshold of truth is a share", "Write 0.01 for 1%.")
+    for key, value in (("build_timeout", settings.build_timeout), ("timeout", settings.timeout)):
+        parse_duration(value, where=f"{where}: {key}")

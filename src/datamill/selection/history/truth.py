@@ -1,0 +1,108 @@
+"""Whether the performance of a benchmark changed between two programs, by what was measured of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamill.analysis.groups.ranks.rank_sums import find_tails
+from datamill.analysis.ordered.ranks import rank_values
+from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
+from datamill.analysis.versions.compare import compare_versions
+from datamill.selection.history.records import Observation, WorkCount
+from datamill.selection.history.settings import REPETITIONS, TruthSetting
+
+ALPHA = 0.05
+#: Least change that counts: of times, and of counted instructions, which hardly vary.
+TIME_THRESHOLD, COUNT_THRESHOLD = 0.01, 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Whether a benchmark changed, None where too little was measured; `ratio` is new by old.
+
+    `is_sure` is False where a change as large as the threshold could neither be seen nor excluded: such a
+    case counts as unchanged.
+    """
+
+    changed: bool | None
+    ratio: float | None = None
+    is_sure: bool = True
+
+
+UNKNOWN = Truth(None)
+
+
+def find_threshold(setting: TruthSetting) -> float:
+    """Return the least change that counts."""
+    if setting.threshold is not None:
+        return setting.threshold
+    return COUNT_THRESHOLD if setting.rule == "instructions" else TIME_THRESHOLD
+
+
+def judge_counts(old: WorkCount | None, new: WorkCount | None, setting: TruthSetting) -> Truth:
+    """Compare instructions that all processes of a benchmark executed: changed from the threshold on."""
+    if old is None or new is None or not old.instructions or new.instructions is None:
+        return UNKNOWN
+    changed = abs(new.instructions - old.instructions) >= find_threshold(setting) * old.instructions
+    return Truth(changed, new.instructions / old.instructions)
+
+
+def judge_times(old: Sequence[Observation], new: Sequence[Observation], setting: TruthSetting) -> Truth:
+    """Compare executions of a benchmark of two programs.
+
+    `mann-whitney`: the two-sided exact test at 0.05 and no threshold unless one is set (thesis 2019, 1.6).
+    `relevant`: the random-effects comparison detects a difference (EPEW 2006), and the ratio of the means
+    differs from 1 by at least the threshold. Executions of a common session are taken, of the one that has
+    most of both; without one all are, although the machine may have changed between.
+    """
+    first, second = _take_together(old, new, setting.response)
+    if min(len(first), len(second)) < REPETITIONS:
+        return UNKNOWN
+    ratio = float(np.mean(second) / np.mean(first))
+    threshold = find_threshold(setting)
+    if setting.rule == "mann-whitney":
+        ranks = rank_values(np.concatenate([first, second]))
+        lower, upper = find_tails(ranks, len(second), float(np.sum(ranks[len(first) :])))
+        found = min(1.0, 2 * min(lower, upper)) < ALPHA
+        return Truth(found and abs(ratio - 1) >= (setting.threshold or 0.0), ratio)
+    if np.ptp(first) == 0 and np.ptp(second) == 0:
+        return Truth(abs(ratio - 1) >= threshold, ratio)
+    change = compare_versions(
+        [_nest("old", first), _nest("new", second)],
+        threshold=threshold,
+        adjustment="none",
+        confidence=1 - ALPHA,
+    ).changes[0]
+    return Truth(change.detected and abs(ratio - 1) >= threshold, ratio, change.detected or change.within)
+
+
+def _take_together(
+    old: Sequence[Observation], new: Sequence[Observation], response: str
+) -> tuple[np.ndarray, np.ndarray]:
+    before = Counter(item.session for item in old if not item.failure)
+    after = Counter(item.session for item in new if not item.failure)
+    common = {
+        name: min(before[name], after[name])
+        for name in before
+        if min(before[name], after[name]) >= REPETITIONS
+    }
+    session = max(sorted(common), key=lambda name: common[name]) if common else None
+
+    def read(items: Sequence[Observation]) -> np.ndarray:
+        kept = [item for item in items if not item.failure and session in (None, item.session)]
+        values = (
+            item.wall_ns if response == "wall" else (item.user_ns or 0) + (item.system_ns or 0)
+            for item in kept
+        )
+        return np.asarray([value for value in values if value], dtype=np.float64)
+
+    return read(old), read(new)
+
+
+def _nest(version: str, values: np.ndarray) -> NestedValues:
+    count = len(values)
+    return NestedValues(version, "time", "ns", values, np.arange(count + 1), np.asarray([0, count]))

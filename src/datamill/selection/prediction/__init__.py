@@ -1,0 +1,1 @@
+"""What is said of a commit: which benchmarks must run, how sure that is, and why."""

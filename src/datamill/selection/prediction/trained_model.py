@@ -1,0 +1,56 @@
+"""A predictor that was trained, with all that predicting needs, as it is kept in a file."""
+
+from __future__ import annotations
+
+import msgspec
+
+from datamill.experiment.errors import InputError
+from datamill.selection.history.settings import TruthSetting
+from datamill.selection.prediction.direction import LearnedDirection
+from datamill.selection.predictors.models.constant import Constant
+from datamill.selection.predictors.models.forest import Forest
+from datamill.selection.predictors.models.guarded import Guarded
+from datamill.selection.predictors.models.kernel_machine import KernelMachine
+from datamill.selection.predictors.models.linear import Logistic
+from datamill.selection.predictors.models.stumps import Boosted
+from datamill.selection.predictors.models.thresholds import Perphecy
+
+SCHEMA = 1
+KeptModel = Guarded | Perphecy | Constant | Logistic | Boosted | Forest | KernelMachine
+
+
+class TrainedModel(msgspec.Struct, frozen=True):
+    """A model with what it was learnt from.
+
+    `perphecy` are the thresholds of indicators on the same cases: they say which indicators fired. `cases`
+    and `changes` count what was learnt, `truth` is what counted as a change.
+    """
+
+    predictor: str
+    model: KeptModel
+    perphecy: Perphecy
+    direction: LearnedDirection
+    truth: TruthSetting
+    cases: int
+    changes: int
+    warnings: tuple[str, ...] = ()
+    schema: int = SCHEMA
+
+
+def decode_model(json: bytes, where: str) -> TrainedModel:
+    """Return the model that a file holds.
+
+    Raises:
+        InputError: it is none, or one of another version.
+    """
+    try:
+        found = msgspec.json.decode(json, type=TrainedModel)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"is no predictor: {error}", where=where, remedy="Train anew: datamill selection train."
+        ) from error
+    if found.schema != SCHEMA:
+        raise InputError(
+            f"is of version {found.schema}", where=where, remedy="Train anew: datamill selection train."
+        )
+    return found

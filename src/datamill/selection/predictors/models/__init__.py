@@ -1,0 +1,1 @@
+"""Predictors that have learnt, as records; they score without numpy, which loads slowly."""

@@ -1,0 +1,163 @@
+"""A project's history from `init` to `predict`, `evaluate` and `bisect`, and what cannot be used."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from datamill.cli.main import datamill, main
+
+SOURCE = """
+int main(int count, char **words) {
+  int s = 0;
+  for (int i = 0; i < ROUNDS; i++) s = work(s, i);
+  if (count > 9) s = unused(s);
+  return s == 42;
+}
+"""
+WORK = "__attribute__((noinline)) int work(int s, int i) { return s * 31 + i; }\n"
+UNUSED = "__attribute__((noinline)) int unused(int s) { return s * 3; }\n"
+SLOWER = WORK.replace("s * 31 + i", "(s ^ s >> 3) * 31 + (i ^ s << 2)")
+#: Commits by their subject, with what the program is then.
+COMMITS = {
+    "first": WORK + UNUSED,
+    "change what nothing executes": WORK + UNUSED.replace("3", "5"),
+    "does not build": "int work(",
+    "slower loop": SLOWER + UNUSED.replace("3", "5"),
+    "only a comment": "/* */ " + SLOWER + UNUSED.replace("3", "5"),
+    "change it again": "/* */ " + SLOWER + UNUSED.replace("3", "7"),
+}
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed"),
+    pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
+    pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed"),
+]
+
+
+def git(folder, *arguments):
+    told = subprocess.run(
+        ["git", "-C", str(folder), "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return told.stdout.strip()
+
+
+def ask(*arguments, status=0):
+    found = CliRunner().invoke(datamill, ["selection", *map(str, arguments)])
+    assert found.exit_code == status, found.output
+    return found.stdout
+
+
+def refuse(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(["selection", *map(str, arguments)])
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A repository whose history was collected and learnt from."""
+    folder = tmp_path_factory.mktemp("project")
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    (folder / "Makefile").write_text("program: main.c\n\tgcc -O1 -DROUNDS=20000 -o program main.c\n")
+    (folder / ".gitignore").write_text("program\n")
+    for subject, functions in COMMITS.items():
+        (folder / "main.c").write_text(functions + SOURCE)
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", subject)
+    subprocess.run(["make", "--silent"], cwd=folder, check=True)
+    begun = json.loads(ask("init", folder, "--json"))
+    assert begun["builds"][0]["system"] == "make"
+    assert begun["binaries"] == ["program"]
+    file = folder / "selection.toml"
+    file.write_text(
+        file.read_text().replace('"version"', '"bench"').replace("./program --version", "./program")
+    )
+    told = json.loads(ask("collect", folder, "--json"))
+    assert told["collection"]["built"] == 5
+    assert told["collection"]["failed"] == 1
+    assert "main.c" in told["collection"]["reasons"][0][0]
+    # Two versions differ in a comment only: their programs are one, which was measured once.
+    assert told["collection"]["programs"] == 4
+    assert told["collection"]["observations"] == 4 * 5
+    ask("train", folder, "--truth", "instructions", "--predictor", "perphecy")
+    return folder
+
+
+def find(project, subject):
+    return git(project, "log", "--format=%H", "--fixed-strings", f"--grep={subject}", "main").split()[0]
+
+
+def test_a_commit_that_changes_the_work_must_run_with_the_function_behind_it(project):
+    commit = find(project, "slower loop")
+    told = json.loads(ask("predict", commit, "--repo", project, "--json"))
+    assert told["commit"] == commit
+    assert told["against"] == find(project, "change what nothing executes")
+    (found,) = told["predictions"]
+    assert set(found) == {"benchmark", "run", "probability", "direction", "reason", "indicators"}
+    assert found["run"]
+    assert any("work" in fired["functions"] for fired in found["indicators"])
+    assert ask("predict", commit, "--repo", project, "--check", status=1)
+
+
+def test_a_comment_and_code_that_is_not_reached_are_skipped(project):
+    for subject in ("only a comment", "change it again"):
+        told = json.loads(ask("predict", find(project, subject), "--repo", project, "--json", "--check"))
+        assert [item["run"] for item in told["predictions"]] == [False]
+
+
+def test_nothing_is_done_twice(project):
+    told = json.loads(ask("collect", project, "--json"))["collection"]
+    assert told["fresh"] == 0
+    assert told["observations"] == 4 * 5
+
+
+def test_a_packed_store_is_evaluated_without_its_repository(project, tmp_path):
+    ask("pack", tmp_path / "packed", "--repo", project)
+    words = ("--truth", "instructions", "--predictor", "perphecy", "--predictor", "always", "--json")
+    here = json.loads(ask("evaluate", project, *words))
+    there = json.loads(ask("evaluate", "--store", tmp_path / "packed", *words))
+    assert here == there
+    assert here["identical"] == 1
+    assert (here["cases"], here["changes"]) == (3, 1)
+    epochs = here["evaluations"][0]
+    assert epochs["name"] == "epochs"
+    assert epochs["hit"]["n"] + epochs["dismiss"]["n"] == epochs["cases"]
+    assert epochs["curve"][0]["dismiss"]["value"] == 1.0
+    assert [point["dismissed"] for point in epochs["operating_points"]] == [0.5, 0.8, 0.9]
+
+
+def test_a_change_is_found_by_bisection(project):
+    first, last = find(project, "first"), find(project, "change it again")
+    told = json.loads(ask("bisect", "bench", first, last, "--repo", project, "--json"))
+    assert told["found"] == find(project, "slower loop")
+    assert told["ratio"] > 1.01
+    ask("bisect", "bench", find(project, "only a comment"), last, "--repo", project, "--json", status=1)
+
+
+def test_what_cannot_be_used_is_refused_with_what_to_do(project, tmp_path, capsys):
+    assert 'there is no commit "nowhere"' in refuse(capsys, "predict", "nowhere", "--repo", project)
+    assert "was profiled" in refuse(capsys, "predict", find(project, "first"), "--repo", project)
+    assert "does not build" in refuse(capsys, "predict", find(project, "does not build"), "--repo", project)
+    assert "is there already" in refuse(capsys, "init", project)
+    told = refuse(capsys, "bisect", "bunch", "HEAD~1", "--repo", project)
+    assert 'Did you mean "bench"?' in told
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{project}", "shallow")
+    shutil.copy(project / "selection.toml", tmp_path / "shallow")
+    shutil.copytree(project / ".datamill", tmp_path / "shallow" / ".datamill")
+    told = refuse(capsys, "predict", "HEAD", "--against", "HEAD~1", "--repo", tmp_path / "shallow")
+    assert "git fetch --unshallow" in told
+    model = tmp_path / "shallow" / ".datamill" / "selection" / "model.json"
+    model.write_text("{")
+    told = refuse(capsys, "predict", "HEAD", "--repo", tmp_path / "shallow")
+    assert "Train anew: datamill selection train" in told
+    (tmp_path / "shallow" / "selection.toml").write_text('binary = ["program"]')
+    assert 'Did you mean "binaries"?' in refuse(capsys, "collect", tmp_path / "shallow")

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from datamill.selection.history.records import Observation, WorkCount
+from datamill.selection.history.settings import TruthSetting
+from datamill.selection.history.truth import judge_counts, judge_times
+
+
+def observe(program, values, session="one"):
+    return [
+        Observation(program, "bench", session, place, 0, wall_ns=value, user_ns=value, system_ns=0)
+        for place, value in enumerate(values)
+    ]
+
+
+OLD = [1000, 1010, 990, 1005, 995]
+
+
+@pytest.mark.parametrize("rule", ["mann-whitney", "relevant"])
+def test_a_clear_slowdown_is_a_change_and_the_same_times_are_none(rule):
+    setting = TruthSetting(rule)
+    found = judge_times(observe("a", OLD), observe("b", [value + 200 for value in OLD]), setting)
+    assert found.changed
+    assert found.ratio == pytest.approx(1.2)
+    assert judge_times(observe("a", OLD), observe("b", OLD), setting).changed is False
+
+
+def test_a_detected_change_below_the_threshold_is_not_relevant():
+    # 0.5% more, with a spread of 0.01%: any test detects it.
+    old = [100000, 100010, 99990, 100005, 99995]
+    new = [value + 500 for value in old]
+    assert judge_times(observe("a", old), observe("b", new), TruthSetting("mann-whitney")).changed
+    relevant = judge_times(observe("a", old), observe("b", new), TruthSetting("relevant"))
+    assert relevant.changed is False
+    assert relevant.is_sure
+
+
+def test_noise_that_hides_a_change_is_not_called_sure():
+    found = judge_times(
+        observe("a", [900, 1100, 1000, 800, 1200]),
+        observe("b", [1000, 1250, 1150, 850, 1100]),
+        TruthSetting("relevant"),
+    )
+    assert found.changed is False
+    assert not found.is_sure
+
+
+def test_fewer_than_five_executions_say_nothing():
+    assert judge_times(observe("a", OLD[:4]), observe("b", OLD), TruthSetting("relevant")).changed is None
+
+
+def test_executions_of_a_common_session_are_compared():
+    # Between the sessions the machine became twice as slow: only the second holds both programs.
+    old = observe("a", OLD) + observe("a", [2 * value for value in OLD], "two")
+    new = observe("b", [2 * value for value in OLD], "two")
+    assert judge_times(old, new, TruthSetting("mann-whitney")).changed is False
+
+
+def test_counted_instructions_change_from_the_threshold_on():
+    setting = TruthSetting("instructions")
+    count = lambda value: WorkCount("p", "bench", value)  # noqa: E731
+    assert judge_counts(count(100_000), count(100_100), setting).changed
+    assert judge_counts(count(100_000), count(100_099), setting).changed is False
+    assert judge_counts(count(100_000), count(99_900), setting).changed
+    assert judge_counts(count(100_000), None, setting).changed is None

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from selection_records import make_case, make_function, make_profile, make_table
+
+from datamill.experiment.errors import InputError
+from datamill.selection.history.records import Version
+from datamill.selection.history.settings import TruthSetting
+from datamill.selection.prediction.commit_prediction import predict_commit
+from datamill.selection.prediction.direction import LearnedDirection, learn_direction
+from datamill.selection.prediction.search import Candidate, choose_split, narrow, share_probability
+from datamill.selection.prediction.trained_model import TrainedModel, decode_model
+from datamill.selection.predictors.case import Case
+from datamill.selection.predictors.perphecy import fit_perphecy
+from datamill.selection.predictors.registry import PREDICTORS, choose_fit
+
+OLD = make_table(make_function("hot"), make_function("cold"))
+NEW = make_table(make_function("hot", "edited", 12), make_function("cold"))
+HISTORY = [
+    make_case(1, True, top_by_calls=100.0),
+    make_case(2, False, top_by_calls=0.0),
+    make_case(3, True, top_by_calls=90.0),
+    make_case(4, False, top_by_calls=20.0),
+]
+
+
+def train(name="perphecy", cases=HISTORY):
+    predictor = next(item for item in PREDICTORS if item.name == name)
+    model = choose_fit(predictor, 19.0, None)(cases)
+    direction = LearnedDirection(0, 0, False)
+    return TrainedModel(name, model, fit_perphecy(cases), direction, TruthSetting(), 4, 2, model.warnings)
+
+
+def predict(trained, new=NEW, profiles=None, program="new"):
+    return predict_commit(
+        trained,
+        Version("a", 0, "built", program="old"),
+        Version("b", 1, "built", program=program, hops=1),
+        (OLD, new),
+        {"bench": make_profile(hot=(9, 900))} if profiles is None else profiles,
+        ["bench"],
+        {},
+    )
+
+
+def test_a_change_of_the_hottest_function_runs_with_the_function_behind_it():
+    (found,) = predict(train()).predictions
+    assert found.run
+    (fired,) = [item for item in found.indicators if item.name == "top_by_calls"]
+    assert (fired.value, fired.threshold, fired.functions) == (100.0, 90.0, ("hot",))
+
+
+def test_the_same_program_skips_everything_whatever_is_predicted():
+    (found,) = predict(train("always"), program="old").predictions
+    assert not found.run
+    assert found.probability == 0.0
+
+
+def test_a_benchmark_without_a_profile_runs_and_says_why():
+    (found,) = predict(train("never"), profiles={}).predictions
+    assert found.run
+    assert found.probability is None
+    assert "no profile" in found.reason
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosting", "forest-100", "svm-rbf"])
+def test_a_history_without_a_change_runs_what_the_benchmark_reaches_and_nothing_else(name):
+    quiet = [make_case(order, False, top_by_calls=10.0) for order in range(1, 9)]
+    trained = train(name, quiet)
+    assert any("no change to learn from" in line for line in trained.warnings)
+    assert predict(trained).predictions[0].run
+    elsewhere = make_table(make_function("hot"), make_function("cold", "edited"))
+    assert not predict(trained, elsewhere).predictions[0].run
+    # As published: it skips everything.
+    assert not predict(train("perphecy", quiet)).predictions[0].run
+
+
+@pytest.mark.parametrize("predictor", [item.name for item in PREDICTORS])
+def test_a_model_that_was_written_decides_as_before(predictor):
+    cases = [
+        make_case(order, order % 3 == 0, heat=float(order % 3 == 0) + order / 50) for order in range(1, 31)
+    ]
+    trained = train(predictor, cases)
+    again = decode_model(msgspec.json.encode(trained), "model.json")
+    for case in cases:
+        assert again.model.score(case) == trained.model.score(case)
+        assert again.model.decides(case) == trained.model.decides(case)
+
+
+def test_a_damaged_model_is_refused():
+    with pytest.raises(InputError, match=r"model\.json: is no predictor"):
+        decode_model(b"{}", "model.json")
+
+
+def test_a_direction_is_told_only_where_the_history_bears_it_out():
+    def change(edit, ratio):
+        return Case("b", "o", "n", 0, 1, {}, {"own.signed_edit": edit}, True, ratio)
+
+    right = learn_direction([change(0.1, 1.2), change(-0.1, 0.9)] * 4)
+    assert (right.n, right.right, right.holds) == (8, 8, True)
+    assert right.tell({"own.signed_edit": 0.2}) == "slower"
+    assert right.tell({"own.signed_edit": -0.2}) == "faster"
+    assert right.tell({}) == "unknown"
+    mixed = learn_direction([change(0.1, 1.2), change(0.1, 0.9)] * 4)
+    assert mixed.tell({"own.signed_edit": 0.2}) == "unknown"
+
+
+def test_a_search_measures_where_most_is_ruled_out_and_never_an_equal_program():
+    shares = share_probability([0.5, 0.9, 0.0, 0.2], [False, False, True, False])
+    assert shares[2] == 0.0
+    assert sum(shares) == pytest.approx(1.0)
+    assert shares[1] == max(shares)
+    cheap = [Candidate(str(place), "", "", 0.5, 0.25, 1.0) for place in range(4)]
+    assert choose_split(cheap) == 1
+    dear = [*cheap[:1], Candidate("1", "", "", 0.5, 0.25, 10.0), *cheap[2:]]
+    assert choose_split(dear) == 0
+    assert [item.commit for item in narrow(cheap, 1, has_change=True)] == ["0", "1"]
+    assert [item.commit for item in narrow(cheap, 1, has_change=False)] == ["2", "3"]
+    assert sum(item.probability for item in narrow(cheap, 0, has_change=False)) == pytest.approx(1.0)
