@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nightly import choose_count
 from scipy.stats import t as student
 
 from datamill.analysis.repetition.search import NestedCosts, find_cheapest, find_narrowest
@@ -49,7 +50,7 @@ def look_at_all(plan: NestedCosts) -> tuple[np.ndarray, np.ndarray]:
     return np.broadcast_to(cost, (variance * outer).shape), variance * spread(plan)[:, None, None]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=choose_count(100, 300), deadline=None)
 @given(plan=levels(), wanted=st.floats(0.0, 1.0))
 def test_no_plan_that_is_precise_enough_is_cheaper(plan: NestedCosts, wanted: float) -> None:
     costs, widths = look_at_all(plan)
@@ -67,7 +68,7 @@ def test_no_plan_that_is_precise_enough_is_cheaper(plan: NestedCosts, wanted: fl
     assert plan.compute_variance(*found[1:]) * spread(plan)[found[0] - plan.outer[0]] <= target * (1 + 1e-9)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=choose_count(100, 300), deadline=None)
 @given(plan=levels(), factor=st.floats(0.5, 300.0))
 def test_no_plan_that_fits_into_the_time_is_narrower(plan: NestedCosts, factor: float) -> None:
     costs, widths = look_at_all(plan)

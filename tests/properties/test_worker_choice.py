@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nightly import choose_count
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from datamill.design.fleet import worker_choice
@@ -51,7 +52,7 @@ def find_best(levels: np.ndarray, needed: list[int], free_s: np.ndarray, at_leas
 
 
 @given(draw_fleet(), st.integers(0, 1000))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=choose_count(100, 300), deadline=None)
 def test_no_other_set_of_workers_is_smaller_or_as_small_and_free_earlier(fleet, seed: int) -> None:
     levels, needed, free_s, at_least = fleet
     rows = choose_workers(levels, needed, free_s, at_least=at_least, seed=seed)

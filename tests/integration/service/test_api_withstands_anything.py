@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -40,13 +41,17 @@ def list_operations() -> list[tuple[str, str]]:
     return [(path, method) for path, methods in described.items() for method in methods]
 
 
+@cache
+def read_schema() -> schemathesis.schemas.BaseSchema:
+    return schemathesis.openapi.from_dict(dict(api.get_openapi_schema()))
+
+
 @pytest.mark.parametrize(("path", "method"), list_operations())
 def test_no_request_makes_the_coordinator_fail(admin: ApiUser, path: str, method: str) -> None:
     if path.endswith("/stream"):
         # Of an experiment that goes on there is no end to wait for; others are refused as elsewhere.
         admin.post("/experiments/1/cancel")
-    schema = schemathesis.openapi.from_dict(dict(api.get_openapi_schema()))
-    operation = schema[path][method.upper()]
+    operation = read_schema()[path][method.upper()]
     documented = {str(status) for status in operation.definition.raw["responses"]}
     client = Client(headers={"Authorization": f"Bearer {admin.key}"})
 
