@@ -12,8 +12,7 @@ from datamill.conduct.commits.revision_builds import probe_builds
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
-from datamill.experiment.messages.arguments import argument
-from datamill.experiment.messages.arguments import tell as tell_message
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.packing.git.git_trees import UNCOMMITTED, GitTree, GitTrees
 
 #: Names of the line of development that a change is meant for, the first that exists counts.
@@ -117,16 +116,15 @@ def build_revisions(
                 where=problem.where,
                 remedy=problem.remedy,
             ) from None
-        advice = (
-            f"To compare, name a base that can be built with {argument('base', 'REV', verb='gate')}, such as "
-            "the newest commit that passed"
-        )
-        return FirstBuilds(
-            0.0,
-            vary=False,
-            base_problem=tell_message(f"{problem.where}: {problem.message.rstrip('.')}. {advice}"),
-        )
+        return FirstBuilds(0.0, vary=False, base_problem=_phrase_base_problem(problem))
     tell(f"building {head}")
     checkouts[HEAD].build_first(session)
     probed = probe_builds(session, checkouts, seed, tell)
     return FirstBuilds(probed.build_s, probed.differ)
+
+
+def _phrase_base_problem(problem: InputError) -> str:
+    return tell(
+        f"{problem.where}: {problem.message.rstrip('.')}. To compare, name a base that can be built with "
+        f"{argument('base', 'REV', verb='gate')}, such as the newest commit that passed"
+    )
