@@ -26,6 +26,8 @@ pub struct DisturbanceFacts {
     pub memory_stall_ns: Option<u64>,
     /// Time in which some task waited for input or output.
     pub io_stall_ns: Option<u64>,
+    /// Bytes read from and written to disks, by whomever.
+    pub disk_bytes: Option<u64>,
     /// Interrupts served.
     pub interrupts: Option<u64>,
     /// Context switches.

@@ -19,6 +19,7 @@ QUIET: dict[str, Any] = {
     "interrupt_time_ns": 0,
     "memory_stall_ns": 0,
     "io_stall_ns": 4_000_000,
+    "disk_bytes": 1_000_000,
     "swapped_pages": 0,
     "highest_frequency_khz": 3_000_000,
     "throttle_events": 0,
@@ -67,6 +68,7 @@ def judge_among_quiet_trials(**changes: Any) -> list[str]:
         ("preemption", {"switches": 60}),
         ("memory pressure", {"memory_stall_ns": 30_000_000}),
         ("i/o pressure", {"io_stall_ns": 60_000_000}),
+        ("disk traffic", {"disk_bytes": 40_000_000}),
         ("swapping", {"swapped_pages": 1}),
         ("throttling", {"throttle_events": 1}),
         ("frequency", {"highest_frequency_khz": 2_400_000}),
@@ -81,9 +83,7 @@ def test_one_disturbance_breaks_one_rule(rule: str, changes: dict[str, Any]) -> 
 
 def test_a_doubt_names_what_kept_the_machine_busy_in_one_piece() -> None:
     (doubt,) = judge_disturbances([make_trial(1, quiet=NOT_QUIET)])["t01", 1]
-    assert doubt.seen == (
-        "the machine was not quiet after 60 s, 1.02 processors busy (cron? job 59.00 s)"
-    )
+    assert doubt.seen == ("the machine was not quiet after 60 s, 1.02 processors busy (cron? job 59.00 s)")
     busy = (ProcessUse("stress", 9, 70_000_000),)
     (doubt,) = judge_disturbances([make_trial(1, other_time_ns=80_000_000, busiest=busy)])["t01", 1]
     assert doubt.seen.endswith("80 ms of processor time (stress 0.07 s)")

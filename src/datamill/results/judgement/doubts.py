@@ -18,6 +18,8 @@ from datamill.protocol.trial import DisturbanceFacts, PhaseFacts, TrialRecord
 
 #: The kernel counts processor time in ticks of this length: a difference of one tick proves nothing.
 _TICK_NS = 10_000_000
+#: What a trial may have on disks beyond like trials, a second: a machine that idles writes now and then.
+_DISK_BYTES_PER_S = 16_000_000
 #: Fewer like trials than this have no usual value to compare with.
 _FEWEST_LIKE = 5
 #: Messages about what workers themselves do (mounting a world, setting huge pages), not of a disturbance.
@@ -29,6 +31,7 @@ _SEEN: dict[str, Callable[[PhaseFacts, DisturbanceFacts], float | None]] = {
     "memory": lambda _, facts: facts.memory_stall_ns,
     "io": lambda _, facts: facts.io_stall_ns,
     "swapped": lambda _, facts: facts.swapped_pages,
+    "disk": lambda _, facts: facts.disk_bytes,
     "frequency": lambda _, facts: facts.highest_frequency_khz,
 }
 
@@ -71,7 +74,8 @@ class DoubtRule:
 def spell_processes(busiest: Sequence[ProcessUse], most: int = 5) -> str:
     """Return processes with what they used, "stress 1.20 s, cron 0.01 s"; semicolons and line ends go."""
     return ", ".join(
-        f"{_tidy_name(used.name)} {format_fixed(used.processor_time_ns / 1e9, 2)} s" for used in busiest[:most]
+        f"{_tidy_name(used.name)} {format_fixed(used.processor_time_ns / 1e9, 2)} s"
+        for used in busiest[:most]
     )
 
 
@@ -156,6 +160,17 @@ def _see_swapping(trial: _Trial) -> str:
     return f"{pages} pages were swapped" if pages > 2 * trial.most_usual("swapped") else ""
 
 
+def _see_disk_traffic(trial: _Trial) -> str:
+    moved = trial.facts.disk_bytes
+    least = _DISK_BYTES_PER_S * max(trial.run.wall_time_ns / 1e9, 1.0)
+    if not trial.exceeds_usual("disk", moved, factor=2, least=least):
+        return ""
+    return (
+        f"{format_fixed((moved or 0) / 1e6, 0)} MB were read from and written to disks, where "
+        f"{format_fixed(trial.most_usual('disk') / 1e6, 0)} MB are usual"
+    )
+
+
 def _see_throttling(trial: _Trial) -> str:
     events = trial.facts.throttle_events or 0
     return f"a processor was throttled {events} times for heat" if events else ""
@@ -223,6 +238,11 @@ RULES = (
         "i/o pressure",
         "waiting for input and output more than twice as long as like trials, by 2% of the wall time",
         _see_stall("io", "input and output"),
+    ),
+    DoubtRule(
+        "disk traffic",
+        "disks read and wrote more than twice as much as with like trials, by 16 MB a second (and 16 MB)",
+        _see_disk_traffic,
     ),
     DoubtRule(
         "swapping",

@@ -163,7 +163,7 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
 
 
 def _tell_waits(waits: Sequence[QuietFacts], trials: int) -> list[str]:
-    """Return what is to be known of trials that waited until their machine was quiet; nothing where all found it so."""
+    """Return what is to be known of trials that waited for a quiet machine; nothing where all found one."""
     long = [facts for facts in waits if facts.windows > 1 or not facts.quiet]
     if not long:
         return []
