@@ -25,14 +25,18 @@ total = 0
 for number in range({loops}):
     total += number * number
 """
-#: Reads the pages of a file of the package again and again, in an order that no kernel reads ahead.
+#: Writes a file to its world and reads its pages again and again, in an order that no kernel reads ahead.
 PAGES = """
-import mmap, random
+import mmap, os, random
 source = random.Random(1)
+with open("data", "wb") as file:
+    for _ in range(64):
+        file.write(os.urandom(1 << 20))
+    os.fsync(file.fileno())
 with open("data", "rb") as file:
     memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     pages = list(range(len(memory) // 4096))
-    for _ in range(12):
+    for _ in range(4):
         source.shuffle(pages)
         for page in pages:
             memory[page * 4096]
@@ -92,13 +96,12 @@ class Plant:
 
 @dataclass(frozen=True)
 class Work:
-    """What a trial does by `run.sh`, at these levels, with which plants; its package may have a file."""
+    """What a trial does by `run.sh`, at these levels, with which plants."""
 
     name: str
     run: str
     plants: tuple[Plant, ...]
     levels: dict[str, str] = field(default_factory=dict)
-    data_bytes: int = 0
 
 
 class Neighbour:

@@ -127,6 +127,21 @@ def test_a_package_that_always_waits_for_the_disk_is_not_disturbed_by_it() -> No
     assert judge_disturbances(records) == {}
 
 
+def test_a_trial_that_computed_all_the_time_waited_for_no_disk() -> None:
+    def make(number: int, stall: int, computed: int) -> TrialRecord:
+        trial = make_trial(number, io_stall_ns=stall)
+        assert trial.run is not None
+        run = msgspec.structs.replace(trial.run, wall_time_ns=10**9, user_time_ns=computed, system_time_ns=0)
+        return msgspec.structs.replace(trial, run=run)
+
+    quiet = [make(number, 0, 990_000_000) for number in range(9)]
+    assert judge_disturbances([*quiet, make(9, 800_000_000, 995_000_000)]) == {}
+    (doubt,) = judge_disturbances([*quiet, make(9, 800_000_000, 500_000_000)])["t09", 1]
+    assert (doubt.rule, doubt.seen) == ("i/o pressure", "500 ms of waiting for input and output")
+    # Of several threads one may have waited while the others computed.
+    assert judge_disturbances([*quiet, make(9, 800_000_000, 1_500_000_000)]) != {}
+
+
 def test_a_package_that_swaps_in_every_trial_is_not_disturbed_by_it() -> None:
     records = [make_trial(number, swapped_pages=1000 + number) for number in range(10)]
     assert judge_disturbances(records) == {}

@@ -24,12 +24,26 @@ _DISK_BYTES_PER_S = 16_000_000
 _FEWEST_LIKE = 5
 #: Messages about what workers themselves do (mounting a world, setting huge pages), not of a disturbance.
 _HARMLESS_LINES = ("overlayfs:", "min_free_kbytes is not updated to ")
+
+
+def _bound_io_stall(run: PhaseFacts, facts: DisturbanceFacts) -> float | None:
+    """The time in which a trial can have waited for input and output, in ns.
+
+    The kernel tells in which time anybody on the machine did. A trial that computed all the time waited for
+    none of it; of one with several threads, which computes longer than it takes, that cannot be said.
+    """
+    computed = run.user_time_ns + run.system_time_ns
+    if facts.io_stall_ns is None or computed > run.wall_time_ns:
+        return facts.io_stall_ns
+    return min(facts.io_stall_ns, run.wall_time_ns - computed)
+
+
 #: Figures of which the rules ask what is usual.
 _SEEN: dict[str, Callable[[PhaseFacts, DisturbanceFacts], float | None]] = {
     "switches": lambda run, _: run.involuntary_switches,
     "interrupts": lambda _, facts: facts.interrupt_time_ns,
     "memory": lambda _, facts: facts.memory_stall_ns,
-    "io": lambda _, facts: facts.io_stall_ns,
+    "io": _bound_io_stall,
     "swapped": lambda _, facts: facts.swapped_pages,
     "disk": lambda _, facts: facts.disk_bytes,
     "frequency": lambda _, facts: facts.highest_frequency_khz,
@@ -146,7 +160,7 @@ def _see_switches(trial: _Trial) -> str:
 
 def _see_stall(name: str, words: str) -> Callable[[_Trial], str]:
     def see(trial: _Trial) -> str:
-        stall: int | None = getattr(trial.facts, f"{name}_stall_ns")
+        stall = _SEEN[name](trial.run, trial.facts)
         if not trial.exceeds_usual(name, stall, factor=2, least=0.02 * trial.run.wall_time_ns):
             return ""
         return f"{format_fixed((stall or 0) / 1e6, 0)} ms of waiting for {words}"
@@ -236,7 +250,8 @@ RULES = (
     ),
     DoubtRule(
         "i/o pressure",
-        "waiting for input and output more than twice as long as like trials, by 2% of the wall time",
+        "waiting for input and output, and not computing meanwhile, more than twice as long as like trials, by "
+        "2% of the wall time",
         _see_stall("io", "input and output"),
     ),
     DoubtRule(
