@@ -161,7 +161,8 @@ def _see_switches(trial: _Trial) -> str:
 def _see_stall(name: str, words: str) -> Callable[[_Trial], str]:
     def see(trial: _Trial) -> str:
         stall = _SEEN[name](trial.run, trial.facts)
-        if not trial.exceeds_usual(name, stall, factor=2, least=0.02 * trial.run.wall_time_ns):
+        least = max(0.02 * trial.run.wall_time_ns, _TICK_NS)
+        if not trial.exceeds_usual(name, stall, factor=2, least=least):
             return ""
         return f"{format_fixed((stall or 0) / 1e6, 0)} ms of waiting for {words}"
 
@@ -177,6 +178,9 @@ def _see_swapping(trial: _Trial) -> str:
 def _see_disk_traffic(trial: _Trial) -> str:
     moved = trial.facts.disk_bytes
     least = _DISK_BYTES_PER_S * max(trial.run.wall_time_ns / 1e9, 1.0)
+    computed = trial.run.user_time_ns + trial.run.system_time_ns
+    if 0 <= trial.run.wall_time_ns - computed <= 0.02 * trial.run.wall_time_ns:
+        return ""  # It waited for nobody.
     if not trial.exceeds_usual("disk", moved, factor=2, least=least):
         return ""
     return (
@@ -245,18 +249,19 @@ RULES = (
     ),
     DoubtRule(
         "memory pressure",
-        "waiting for memory more than twice as long as like trials, by 2% of the wall time",
+        "waiting for memory more than twice as long as like trials, by 2% of the wall time (and 10 ms)",
         _see_stall("memory", "memory"),
     ),
     DoubtRule(
         "i/o pressure",
-        "waiting for input and output, and not computing meanwhile, more than twice as long as like trials, by "
-        "2% of the wall time",
+        "waiting for input and output, and not computing meanwhile, more than twice as long as like trials, "
+        "by 2% of the wall time (and 10 ms)",
         _see_stall("io", "input and output"),
     ),
     DoubtRule(
         "disk traffic",
-        "disks read and wrote more than twice as much as with like trials, by 16 MB a second (and 16 MB)",
+        "disks read and wrote more than twice as much as with like trials, by 16 MB a second (and 16 MB), and the "
+        "trial did not compute all the time",
         _see_disk_traffic,
     ),
     DoubtRule(
