@@ -36,9 +36,9 @@ with open("data", "wb") as file:
 with open("data", "rb") as file:
     memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     pages = list(range(len(memory) // 4096))
-    for _ in range(4):
+    for _ in range(3):
         source.shuffle(pages)
-        for page in pages:
+        for page in pages[:3000]:
             memory[page * 4096]
 """
 #: Writes small files to the disk of its world, and waits until each is there.

@@ -260,8 +260,8 @@ RULES = (
     ),
     DoubtRule(
         "disk traffic",
-        "disks read and wrote more than twice as much as with like trials, by 16 MB a second (and 16 MB), and the "
-        "trial did not compute all the time",
+        "disks read and wrote more than twice as much as with like trials, by 16 MB a second (and 16 MB), "
+        "and the trial did not compute all the time",
         _see_disk_traffic,
     ),
     DoubtRule(
