@@ -1,4 +1,4 @@
-"""Requests over HTTP on 127.0.0.1: a server in a process of its own, one connection, each request timed."""
+"""Requests over HTTP on 127.0.0.1: a server in another process, one connection, each request timed."""
 
 import http.client
 import http.server

@@ -169,7 +169,7 @@ def _tell_waits(waits: Sequence[QuietFacts], trials: int) -> list[str]:
         return []
     times = sorted(facts.waited_ns / 1e9 for facts in long)
     missed = sum(not facts.quiet for facts in long)
-    ended = f", and {missed} of them measured beside what still ran" if missed else ""
+    ended = f", and {missed} of them measured while others still ran" if missed else ""
     return [
         f"the machine was not quiet before {len(long)} of {trials} trials, which waited for it, half of them "
         f"{format_fixed(times[len(times) // 2], 1)} s or longer{ended}"

@@ -107,7 +107,7 @@ impl Shield {
             check_writable(&path)?;
             let before = read_setting(&path)?;
             let now = parse_mask(&before)
-                .ok_or_else(|| format!("{} reads `{before}`, which is no mask", path.display()))?;
+                .ok_or_else(|| format!("{} reads `{before}`, which is not a mask", path.display()))?;
             let left: Processors = now.difference(&split.shielded).copied().collect();
             let wanted = if left.is_empty() { &split.rest } else { &left };
             if *wanted != now {
