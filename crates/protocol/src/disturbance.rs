@@ -61,7 +61,7 @@ pub struct DisturbanceFacts {
     pub untold: Vec<String>,
 }
 
-/// A process of the host that is none of the trial's, and what it used.
+/// A process of the host that does not belong to the trial, and what it used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessUse {
