@@ -200,3 +200,24 @@ def test_the_study_does_not_write_into_a_folder_of_something_else(tmp_path: Path
     assert result.returncode == 2
     assert "holds something else" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_how_idle_the_processors_were_is_kept_with_each_latency(
+    measure: Callable[..., dict[str, Any]],
+) -> None:
+    metrics = measure("-c", "2", "-b", "4096", "-t", "3000", "-i", "1", "sleep", "0.4")
+    shares = metrics["idle_share"]
+    assert len(shares) == len(metrics["latency_us"])
+    assert all(0 <= share <= 1 for share in shares)
+    # Of one round there is one value: it stands with the latencies of both clients.
+    assert shares[::2] == shares[1::2]
+    assert "idle_share" not in measure("-c", "2", "-b", "4096", "-t", "3000", "sleep", "0.1")
+
+
+def test_the_encoder_counts_the_same_bits_whatever_its_threads(latt: Path) -> None:
+    told = {
+        subprocess.run([latt / "encode", "6", threads], capture_output=True, text=True, check=True).stdout
+        for threads in ("1", "2", "5")
+    }
+    assert len(told) == 1, told
+    assert told.pop().startswith("6 frames, ")

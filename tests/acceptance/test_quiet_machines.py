@@ -107,10 +107,15 @@ def test_on_a_shielded_processor_the_trial_is_alone_and_nothing_stays_shielded(
 def test_files_that_are_locked_are_in_memory_after_the_trial_too(
     datamill: Command, make_experiment: Callable[..., Path]
 ) -> None:
-    make_experiment(text=HEAD.format("", 'cache_preload = ["off", "locked"]'), packages=("a",), run="#!/bin/sh\n")
+    make_experiment(
+        text=HEAD.format("", 'cache_preload = ["off", "locked"]'), packages=("a",), run="#!/bin/sh\n"
+    )
     result = datamill("run", "experiment.toml", "--out", "out")
     assert result.returncode == 0, result.stderr
-    facts = {record.levels["cache_preload"]: record.factors[0] for record in read_log(datamill.folder / "out" / "log.jsonl")}
+    facts = {
+        record.levels["cache_preload"]: record.factors[0]
+        for record in read_log(datamill.folder / "out" / "log.jsonl")
+    }
     assert facts["off"].observed == "off"
     assert facts["locked"].observed == "locked", facts["locked"].evidence
     assert "pages locked" in facts["locked"].evidence

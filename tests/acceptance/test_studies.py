@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from free_ports import find_free_port
 
+from datamill.experiment.file.parse import parse_experiment
+
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ROOT / "studies"
 #: Stands in for `datamill new FOLDER --from PACKAGE …`: packages of these names, without sources.
@@ -167,3 +169,42 @@ def test_the_client_gets_every_answer_of_the_server_whole_and_times_them(tmp_pat
     metrics = json.loads((client / "metrics.json").read_text())
     assert metrics["requests"] == 300
     assert 0 < metrics["slowest_s"] <= metrics["time_s"] <= took
+
+
+#: Stands in for `datamill new FOLDER --from xz`: sources that are configured and made at once.
+XZ_STAND_IN = """#!/bin/sh
+set -eu
+[ "$1 $3 $4" = "new --from xz" ]
+mkdir -p "$2/packages/xz/xz-bench/source"
+cd "$2/packages/xz/xz-bench/source"
+printf '#!/bin/sh\\nprintf "all:\\\\n\\\\ttouch made\\\\ndistclean:\\n" >Makefile\\n' >configure
+chmod +x configure
+"""
+
+
+def test_the_loads_of_the_scheduler_study_are_put_together_and_build_xz_anew_each_time(
+    datamill, tmp_path: Path
+) -> None:
+    if shutil.which("vmstat") is None:
+        pytest.skip("vmstat is not installed here")
+    done = prepare("scheduler-loads", tmp_path / "study", XZ_STAND_IN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for file, points in (("figure-2.toml", "10 = 5 x 2"), ("table-3.toml", "8 = 2 x 2 x 2")):
+        result = datamill("check", tmp_path / "study" / file)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert points in result.stdout
+    package = tmp_path / "study" / "packages" / "compile" / "latt-bench"
+    (package / "xz-build").mkdir()
+    (package / "xz-build" / "of the last trial").touch()
+    subprocess.run(["sh", "./build-xz"], cwd=package, check=True)
+    assert (package / "xz-build" / "made").exists()
+    assert not (package / "xz-build" / "of the last trial").exists()
+
+
+def test_all_five_factors_of_memory_layout_are_crossed_in_one_file() -> None:
+    text = (STUDIES / "memory-layout" / "experiment-4.toml").read_text()
+    experiment = parse_experiment(text, name="experiment-4.toml")
+    levels = {choice.name: len(choice.levels) for choice in experiment.factors}
+    assert levels == dict.fromkeys(("aslr", "env_padding", "pie", "warmups", "reboot"), 2)
+    assert not experiment.nuisance
+    assert experiment.interaction_order == len(levels)

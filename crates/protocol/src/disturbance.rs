@@ -26,6 +26,8 @@ pub struct DisturbanceFacts {
     pub memory_stall_ns: Option<u64>,
     /// Time in which some task waited for input or output.
     pub io_stall_ns: Option<u64>,
+    /// Bytes read from and written to disks, by whomever.
+    pub disk_bytes: Option<u64>,
     /// Interrupts served.
     pub interrupts: Option<u64>,
     /// Context switches.
@@ -59,7 +61,7 @@ pub struct DisturbanceFacts {
     pub untold: Vec<String>,
 }
 
-/// A process of the host that is none of the trial's, and what it used.
+/// A process of the host that does not belong to the trial, and what it used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessUse {

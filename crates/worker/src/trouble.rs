@@ -61,5 +61,10 @@ pub fn disk_full(phase: Phase, message: impl Into<String>) -> Failure {
 
 /// Whether an error says that there is no space left.
 pub fn is_full(error: &io::Error) -> bool {
+    // A copy of an error has its kind and no number.
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
+        || matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
 }

@@ -1,4 +1,4 @@
-"""Requests over HTTP on 127.0.0.1: a server in a process of its own, one connection, the time of each request."""
+"""Requests over HTTP on 127.0.0.1: a server in another process, one connection, each request timed."""
 
 import http.client
 import http.server
@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 REQUESTS, BODY_BYTES = int(sys.argv[1]), int(sys.argv[2])
 if "DATAMILL_MEASUREMENTS" in os.environ:
@@ -22,17 +23,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
     disable_nagle_algorithm = True
 
-    def do_GET(self):
+    def do_GET(self) -> None:
+        """Answer."""
         self.send_response(200)
         self.send_header("Content-Length", str(len(BODY)))
         self.end_headers()
         self.wfile.write(BODY)
 
-    def log_message(self, *_):
-        pass
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
-def main():
+def main() -> None:
+    """Start the server, ask it, and write what each request took."""
     # The port is the kernel's choice; it listens before the child is there.
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
     child = os.fork()
@@ -53,8 +56,7 @@ def main():
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    with open("metrics.json", "w") as file:
-        json.dump({"request_us": times, "body_bytes": BODY_BYTES}, file)
+    Path("metrics.json").write_text(json.dumps({"request_us": times, "body_bytes": BODY_BYTES}))
 
 
 main()

@@ -1,4 +1,4 @@
-"""When a machine is quiet enough to measure on, and how a trial waited for it, as the crate `protocol` has it."""
+"""When a machine is quiet enough to measure on, and how a trial waited, as the crate `protocol` has it."""
 
 from __future__ import annotations
 

@@ -271,6 +271,7 @@ class DisturbanceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     cpu_stall_ns: int | None = None
     memory_stall_ns: int | None = None
     io_stall_ns: int | None = None
+    disk_bytes: int | None = None
     interrupts: int | None = None
     context_switches: int | None = None
     forks: int | None = None

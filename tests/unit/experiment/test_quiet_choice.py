@@ -38,7 +38,9 @@ def test_trials_after_a_reboot_wait_unless_the_file_says_otherwise() -> None:
 def test_a_rule_counts_for_every_trial_and_keeps_what_it_does_not_name() -> None:
     given = parse_quiet('quiet = {limit = "2 min", window = 5, processors = 1, pressure = "20%", disk = 0.5}')
     assert given == QuietChoice("always", 5.0, 120.0, 1.0, 0.2, 0.5)
-    assert parse_quiet('quiet = {when = "after_reboot", limit = 90}') == QuietChoice("after_reboot", limit_s=90.0)
+    assert parse_quiet('quiet = {when = "after_reboot", limit = 90}') == QuietChoice(
+        "after_reboot", limit_s=90.0
+    )
 
 
 def test_the_rule_of_the_file_is_that_of_the_worker() -> None:

@@ -9,7 +9,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from datamill.protocol import commands, noise, offers
+from datamill.protocol import commands, noise, offers, quiet
 from datamill.protocol import fleet as messages
 from datamill.protocol import trial as trial_record
 from datamill.protocol.trial import SCHEMA_VERSION

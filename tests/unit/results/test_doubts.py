@@ -19,6 +19,7 @@ QUIET: dict[str, Any] = {
     "interrupt_time_ns": 0,
     "memory_stall_ns": 0,
     "io_stall_ns": 4_000_000,
+    "disk_bytes": 1_000_000,
     "swapped_pages": 0,
     "highest_frequency_khz": 3_000_000,
     "throttle_events": 0,
@@ -67,6 +68,7 @@ def judge_among_quiet_trials(**changes: Any) -> list[str]:
         ("preemption", {"switches": 60}),
         ("memory pressure", {"memory_stall_ns": 30_000_000}),
         ("i/o pressure", {"io_stall_ns": 60_000_000}),
+        ("disk traffic", {"disk_bytes": 40_000_000}),
         ("swapping", {"swapped_pages": 1}),
         ("throttling", {"throttle_events": 1}),
         ("frequency", {"highest_frequency_khz": 2_400_000}),
@@ -81,9 +83,7 @@ def test_one_disturbance_breaks_one_rule(rule: str, changes: dict[str, Any]) -> 
 
 def test_a_doubt_names_what_kept_the_machine_busy_in_one_piece() -> None:
     (doubt,) = judge_disturbances([make_trial(1, quiet=NOT_QUIET)])["t01", 1]
-    assert doubt.seen == (
-        "the machine was not quiet after 60 s, 1.02 processors busy (cron? job 59.00 s)"
-    )
+    assert doubt.seen == ("the machine was not quiet after 60 s, 1.02 processors busy (cron? job 59.00 s)")
     busy = (ProcessUse("stress", 9, 70_000_000),)
     (doubt,) = judge_disturbances([make_trial(1, other_time_ns=80_000_000, busiest=busy)])["t01", 1]
     assert doubt.seen.endswith("80 ms of processor time (stress 0.07 s)")
@@ -125,6 +125,21 @@ def test_records_from_before_disturbances_were_recorded_raise_no_doubt() -> None
 def test_a_package_that_always_waits_for_the_disk_is_not_disturbed_by_it() -> None:
     records = [make_trial(number, io_stall_ns=500_000_000) for number in range(10)]
     assert judge_disturbances(records) == {}
+
+
+def test_a_trial_that_computed_all_the_time_waited_for_no_disk() -> None:
+    def make(number: int, stall: int, computed: int) -> TrialRecord:
+        trial = make_trial(number, io_stall_ns=stall)
+        assert trial.run is not None
+        run = msgspec.structs.replace(trial.run, wall_time_ns=10**9, user_time_ns=computed, system_time_ns=0)
+        return msgspec.structs.replace(trial, run=run)
+
+    quiet = [make(number, 0, 990_000_000) for number in range(9)]
+    assert judge_disturbances([*quiet, make(9, 800_000_000, 995_000_000)]) == {}
+    (doubt,) = judge_disturbances([*quiet, make(9, 800_000_000, 500_000_000)])["t09", 1]
+    assert (doubt.rule, doubt.seen) == ("i/o pressure", "500 ms of waiting for input and output")
+    # Of several threads one may have waited while the others computed.
+    assert judge_disturbances([*quiet, make(9, 800_000_000, 1_500_000_000)]) != {}
 
 
 def test_a_package_that_swaps_in_every_trial_is_not_disturbed_by_it() -> None:

@@ -261,8 +261,9 @@ impl Change {
 }
 
 fn parse_places(shielded: &str, rest: &str) -> Result<(Processors, Processors), String> {
-    let parse =
-        |list: &str| parse_list(list).ok_or_else(|| format!("`{list}` is no list of processors"));
+    let parse = |list: &str| {
+        parse_list(list).ok_or_else(|| format!("`{list}` is not a list of processors"))
+    };
     Ok((parse(shielded)?, parse(rest)?))
 }
 

@@ -9,6 +9,9 @@ use datamill_protocol::DisturbanceFacts;
 use super::kernel_log::KernelLog;
 use crate::changes::{Processors, parse_list};
 
+/// Name of the count of what disks read and wrote.
+const DISK_BYTES: &str = "disk bytes";
+
 /// Most attempts at reading all clocks together, and the time that one may take.
 const CLOCK_READINGS: u32 = 20;
 const CLOCK_READING_NS: u64 = 5_000;
@@ -49,6 +52,7 @@ impl HostLook {
     pub fn take_of(log: Option<&KernelLog>, counted: Option<&str>) -> Self {
         let stat = read("/proc/stat");
         let mut counts = stat_counts(&stat);
+        counts.extend(disk_bytes(&read("/proc/diskstats")).map(|bytes| (DISK_BYTES, bytes)));
         counts.extend(memory_counts(&read("/proc/vmstat")));
         let stalls = ["cpu", "memory", "io"]
             .into_iter()
@@ -125,6 +129,7 @@ impl HostLook {
             cpu_stall_ns: stall("cpu"),
             memory_stall_ns: stall("memory"),
             io_stall_ns: stall("io"),
+            disk_bytes: count(DISK_BYTES),
             interrupts: count("intr"),
             context_switches: count("ctxt"),
             forks: count("processes"),
@@ -259,6 +264,32 @@ fn named_values(text: &str, names: &[&'static str]) -> BTreeMap<&'static str, u6
     values
 }
 
+/// What all disks read and wrote since the start of the machine; absent where it tells of none.
+///
+/// Only whole devices that are no others' disguise count: a partition's bytes are its disk's, too.
+fn disk_bytes(diskstats: &str) -> Option<u64> {
+    const DISGUISES: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "sr"];
+    let mut sum = None;
+    for line in diskstats.lines() {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        // Major, minor, name; the third and the seventh number behind are sectors of 512 bytes, read and written.
+        let (Some(name), Some(read), Some(written)) = (fields.get(2), fields.get(5), fields.get(9))
+        else {
+            continue;
+        };
+        let is_part = name.ends_with(|it: char| it.is_ascii_digit())
+            && !fs::exists(format!("/sys/block/{name}")).unwrap_or(false);
+        if is_part || DISGUISES.iter().any(|it| name.starts_with(it)) {
+            continue;
+        }
+        let (Ok(read), Ok(written)) = (read.parse::<u64>(), written.parse::<u64>()) else {
+            continue;
+        };
+        *sum.get_or_insert(0) += (read + written) * 512;
+    }
+    sum
+}
+
 /// Total of the line `some avg10=… avg60=… avg300=… total=MICROSECONDS`.
 pub(super) fn stall_ns(pressure: &str) -> Option<u64> {
     let line = pressure.lines().find(|line| line.starts_with("some "))?;
@@ -342,6 +373,14 @@ mod tests {
         assert_eq!(times("1").unwrap().steal_ns, 2 * 10_000_000);
         assert_eq!(times("0-1").unwrap().busy_ns, 34 * 10_000_000);
         assert_eq!(times("2"), None);
+    }
+
+    #[test]
+    fn of_disks_whole_devices_count_and_what_others_lie_on() {
+        let text = "8 0 sdzz 1 2 30 4 5 6 70 8 0 50 9\n8 1 sdzz1 1 2 10 4 5 6 10 8 0 50 9\n\
+                    7 0 loop0 1 2 30 4 5 6 70 8 0 50 9\n253 0 dm-0 1 2 30 4 5 6 70 8 0 50 9\n";
+        assert_eq!(disk_bytes(text), Some(100 * 512));
+        assert_eq!(disk_bytes(""), None);
     }
 
     #[test]

@@ -24,7 +24,13 @@ from datamill.experiment.file.source import Source
 from datamill.experiment.messages.mistakes import Mistakes
 from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.suggestions import suggest_name
-from datamill.experiment.quantities import LONGEST_QUANTITY, parse_clock, parse_duration, parse_share, parse_size
+from datamill.experiment.quantities import (
+    LONGEST_QUANTITY,
+    parse_clock,
+    parse_duration,
+    parse_share,
+    parse_size,
+)
 from datamill.protocol.api.submissions import DebugPolicy, RebootPolicy
 
 HARDWARE_DIMENSIONS: tuple[HardwareDimension, ...] = get_args(HardwareDimension)
@@ -206,7 +212,8 @@ def parse_quiet(head: Mapping[str, Any], source: Source) -> QuietChoice:
     given = head.get("quiet", "after_reboot")
     where, moments = source.locate("experiment", "quiet"), get_args(QuietMoment)
     if isinstance(given, str):
-        return QuietChoice(check_one_of(given, moments, source, "experiment", "quiet"))
+        word: Any = check_one_of(given, moments, source, "experiment", "quiet")
+        return QuietChoice(word)
     if not isinstance(given, dict):
         raise InputError(
             f"quiet must be a word or a table, not {spell_value(given)}",
@@ -242,7 +249,7 @@ def parse_quiet(head: Mapping[str, Any], source: Source) -> QuietChoice:
         ("pressure", "pressure", 0.0001, 1.0, parse_share, ""),
         ("disk", "disk", 0.0001, 1.0, parse_share, ""),
     )
-    when = mistakes.attempt(
+    when: Any = mistakes.attempt(
         lambda: check_one_of(
             take_typed(given, "when", str, "always", source, "experiment"),
             moments,

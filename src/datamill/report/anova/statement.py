@@ -38,6 +38,7 @@ from datamill.report.anova.sections import (
     state_reduced,
     state_shares,
 )
+from datamill.report.changes.mattered import phrase_hidden_bound
 from datamill.report.changes.statement import state_adjusted_means, state_changes
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.left_out import list_left_out
@@ -97,6 +98,8 @@ def state_anova(
         f"R^2 = {format_fixed(model.r_squared, 6)}   n = {format_count(model.n)}   error mean square = "
         f"{error}"
     )
+    if model.error_df and not model.misfits:
+        parts += [BLANK, Paragraph(phrase_hidden_bound(model))]
     parts += state_blocks(model, square)
     if verbose or changes is None or not changes.changes:
         parts += [BLANK, *state_shares(model)]

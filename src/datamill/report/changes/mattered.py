@@ -8,8 +8,9 @@ from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.interval import Interval
 from datamill.analysis.levels.level_changes import LevelChange, rank_changes
+from datamill.analysis.linear.linear_model import LinearModel
 from datamill.design.machines import MACHINE_FACTOR
-from datamill.experiment.messages.numbers import count_decimals, format_ceiling, format_level
+from datamill.experiment.messages.numbers import count_decimals, format_ceiling, format_level, format_share
 from datamill.report.changes.by_factor import excludes_zero, phrase_change, word_response
 from datamill.report.words.scales import Scale, format_interval, format_percent
 
@@ -44,7 +45,23 @@ def phrase_influence(analysis: ResponseAnalysis, scale: Scale, *, answered: str 
             f"Nothing is known about {', '.join(unknown)}: too few combinations of levels have data to tell "
             "the effect from others."
         )
+    if not analysis.model.misfits:
+        lines.append(
+            phrase_hidden_bound(analysis.model if analysis.blocked is None else analysis.blocked.model)
+        )
     return tuple(lines)
+
+
+def phrase_hidden_bound(model: LinearModel) -> str:
+    """What factors that nobody controlled can still have done: at most what the model leaves to chance.
+
+    Their part of the variation is in the error sum of squares, whatever they were (ASPLOS 2013, section 5.1).
+    One that stood still in all trials, or moved with a factor, is not in it.
+    """
+    return (
+        f"Chance is left {format_share(model.error_share)} of the variation (error sum of squares over the "
+        "total): all hidden factors together, as they varied over these trials, did no more."
+    )
 
 
 def list_influential_factors(analysis: ResponseAnalysis) -> tuple[list[str], list[str]]:

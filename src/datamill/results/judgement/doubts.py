@@ -18,17 +18,34 @@ from datamill.protocol.trial import DisturbanceFacts, PhaseFacts, TrialRecord
 
 #: The kernel counts processor time in ticks of this length: a difference of one tick proves nothing.
 _TICK_NS = 10_000_000
+#: What a trial may have on disks beyond like trials, a second: a machine that idles writes now and then.
+_DISK_BYTES_PER_S = 16_000_000
 #: Fewer like trials than this have no usual value to compare with.
 _FEWEST_LIKE = 5
 #: Messages about what workers themselves do (mounting a world, setting huge pages), not of a disturbance.
 _HARMLESS_LINES = ("overlayfs:", "min_free_kbytes is not updated to ")
+
+
+def _bound_io_stall(run: PhaseFacts, facts: DisturbanceFacts) -> float | None:
+    """The time in which a trial can have waited for input and output, in ns.
+
+    The kernel tells in which time anybody on the machine did. A trial that computed all the time waited for
+    none of it; of one with several threads, which computes longer than it takes, that cannot be said.
+    """
+    computed = run.user_time_ns + run.system_time_ns
+    if facts.io_stall_ns is None or computed > run.wall_time_ns:
+        return facts.io_stall_ns
+    return min(facts.io_stall_ns, run.wall_time_ns - computed)
+
+
 #: Figures of which the rules ask what is usual.
 _SEEN: dict[str, Callable[[PhaseFacts, DisturbanceFacts], float | None]] = {
     "switches": lambda run, _: run.involuntary_switches,
     "interrupts": lambda _, facts: facts.interrupt_time_ns,
     "memory": lambda _, facts: facts.memory_stall_ns,
-    "io": lambda _, facts: facts.io_stall_ns,
+    "io": _bound_io_stall,
     "swapped": lambda _, facts: facts.swapped_pages,
+    "disk": lambda _, facts: facts.disk_bytes,
     "frequency": lambda _, facts: facts.highest_frequency_khz,
 }
 
@@ -71,7 +88,8 @@ class DoubtRule:
 def spell_processes(busiest: Sequence[ProcessUse], most: int = 5) -> str:
     """Return processes with what they used, "stress 1.20 s, cron 0.01 s"; semicolons and line ends go."""
     return ", ".join(
-        f"{_tidy_name(used.name)} {format_fixed(used.processor_time_ns / 1e9, 2)} s" for used in busiest[:most]
+        f"{_tidy_name(used.name)} {format_fixed(used.processor_time_ns / 1e9, 2)} s"
+        for used in busiest[:most]
     )
 
 
@@ -142,8 +160,9 @@ def _see_switches(trial: _Trial) -> str:
 
 def _see_stall(name: str, words: str) -> Callable[[_Trial], str]:
     def see(trial: _Trial) -> str:
-        stall: int | None = getattr(trial.facts, f"{name}_stall_ns")
-        if not trial.exceeds_usual(name, stall, factor=2, least=0.02 * trial.run.wall_time_ns):
+        stall = _SEEN[name](trial.run, trial.facts)
+        least = max(0.02 * trial.run.wall_time_ns, _TICK_NS)
+        if not trial.exceeds_usual(name, stall, factor=2, least=least):
             return ""
         return f"{format_fixed((stall or 0) / 1e6, 0)} ms of waiting for {words}"
 
@@ -154,6 +173,20 @@ def _see_swapping(trial: _Trial) -> str:
     pages = trial.facts.swapped_pages or 0
     # A package that swaps in every trial, where the experiment has it so, is not disturbed by that.
     return f"{pages} pages were swapped" if pages > 2 * trial.most_usual("swapped") else ""
+
+
+def _see_disk_traffic(trial: _Trial) -> str:
+    moved = trial.facts.disk_bytes
+    least = _DISK_BYTES_PER_S * max(trial.run.wall_time_ns / 1e9, 1.0)
+    computed = trial.run.user_time_ns + trial.run.system_time_ns
+    if 0 <= trial.run.wall_time_ns - computed <= 0.02 * trial.run.wall_time_ns:
+        return ""  # It waited for nobody.
+    if not trial.exceeds_usual("disk", moved, factor=2, least=least):
+        return ""
+    return (
+        f"{format_fixed((moved or 0) / 1e6, 0)} MB were read from and written to disks, where "
+        f"{format_fixed(trial.most_usual('disk') / 1e6, 0)} MB are usual"
+    )
 
 
 def _see_throttling(trial: _Trial) -> str:
@@ -216,13 +249,20 @@ RULES = (
     ),
     DoubtRule(
         "memory pressure",
-        "waiting for memory more than twice as long as like trials, by 2% of the wall time",
+        "waiting for memory more than twice as long as like trials, by 2% of the wall time (and 10 ms)",
         _see_stall("memory", "memory"),
     ),
     DoubtRule(
         "i/o pressure",
-        "waiting for input and output more than twice as long as like trials, by 2% of the wall time",
+        "waiting for input and output, and not computing meanwhile, more than twice as long as like trials, "
+        "by 2% of the wall time (and 10 ms)",
         _see_stall("io", "input and output"),
+    ),
+    DoubtRule(
+        "disk traffic",
+        "disks read and wrote more than twice as much as with like trials, by 16 MB a second (and 16 MB), "
+        "and the trial did not compute all the time",
+        _see_disk_traffic,
     ),
     DoubtRule(
         "swapping",

@@ -163,13 +163,13 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
 
 
 def _tell_waits(waits: Sequence[QuietFacts], trials: int) -> list[str]:
-    """Return what is to be known of trials that waited until their machine was quiet; nothing where all found it so."""
+    """Return what is to be known of trials that waited for a quiet machine; nothing where all found one."""
     long = [facts for facts in waits if facts.windows > 1 or not facts.quiet]
     if not long:
         return []
     times = sorted(facts.waited_ns / 1e9 for facts in long)
     missed = sum(not facts.quiet for facts in long)
-    ended = f", and {missed} of them measured beside what still ran" if missed else ""
+    ended = f", and {missed} of them measured while others still ran" if missed else ""
     return [
         f"the machine was not quiet before {len(long)} of {trials} trials, which waited for it, half of them "
         f"{format_fixed(times[len(times) // 2], 1)} s or longer{ended}"

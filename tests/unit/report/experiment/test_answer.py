@@ -50,7 +50,8 @@ def test_a_crossing_interaction_is_told_by_its_own_departure_with_its_levels() -
         return add_noise(rng, 110 if same else 90, 0.1)
 
     levels = {**TWO, "opt": ("-O0", "-O2")}
-    (line,) = write_answer(*plan_study(levels, value)).mattered
+    line, bound = write_answer(*plan_study(levels, value)).mattered
+    assert bound.startswith("Chance is left "), bound
     found = re.search(r"opt with aslr .*: ([+−][\d.]+)% \(95% interval .*\) at (-O\d), (on|off)", line)
     assert found is not None
     assert float(found[1].replace("−", "-")) == pytest.approx(10, abs=0.2)

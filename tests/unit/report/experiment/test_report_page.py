@@ -45,7 +45,8 @@ def test_the_answer_names_the_better_package_the_ratio_its_interval_and_n() -> N
 
 def test_the_answer_says_what_else_mattered_and_bounds_what_did_not() -> None:
     answer = write_answer(*make_study())
-    mattered, hidden = answer.mattered
+    mattered, hidden, bound = answer.mattered
+    assert "all hidden factors together" in bound
     assert "optimization" in mattered
     # xz: 0.6 at -O0, 1 at the other two levels, so that the change is from 3 to 5.
     change = re.search(r"at -O\d ([\d.]+)% \(.*\) higher than at -O0 for xz", mattered)

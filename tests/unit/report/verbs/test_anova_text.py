@@ -240,3 +240,13 @@ def test_notes_point_to_means_by_level_only_where_these_were_printed() -> None:
         assert ("Means of y by level" in said) == tabled
         assert ("means by level above" in " ".join(said.split())) == tabled
     assert "half of what lies between low and high." in " ".join(without.split())
+
+
+def test_what_is_left_to_chance_bounds_what_hidden_factors_did() -> None:
+    text = " ".join(lay_out(20, 0.0))
+    told = re.search(r"Chance is left ([\d.]+)% of the variation", text)
+    fit = re.search(r"R\^2 = ([\d.]+)", text)
+    assert told is not None
+    assert fit is not None
+    assert float(told[1]) == pytest.approx(100 * (1 - float(fit[1])), abs=0.5)
+    assert "all hidden factors together, as they varied over these trials, did no more" in text

@@ -106,8 +106,9 @@ impl Shield {
         for path in self.masks() {
             check_writable(&path)?;
             let before = read_setting(&path)?;
-            let now = parse_mask(&before)
-                .ok_or_else(|| format!("{} reads `{before}`, which is no mask", path.display()))?;
+            let now = parse_mask(&before).ok_or_else(|| {
+                format!("{} reads `{before}`, which is not a mask", path.display())
+            })?;
             let left: Processors = now.difference(&split.shielded).copied().collect();
             let wanted = if left.is_empty() { &split.rest } else { &left };
             if *wanted != now {
