@@ -91,7 +91,6 @@ def test_each_user_gets_the_parts_that_one_may_read_and_only_what_is_new(tmp_pat
     # Two packages on two machines, twice each, in both experiments.
     assert wall.height == 16
     assert set(wall["context.arch"]) == {"x86_64"}
-    assert (table["outcome"] != "completed").any()
     own = datamill.read_tables(tmp_path / "ada", experiments=[public]).collect()
     assert own["experiment"].unique().to_list() == [public]
     raw = pl.read_parquet(tmp_path / "ada" / f"experiment={first}" / "part.parquet")
