@@ -209,14 +209,6 @@ def shares_are_forgotten() -> None:
 
 
 @plant
-def blocks_are_interrupted() -> None:
-    """Others have their turns between the trials of a block."""
-    from datamill.service.coordinator.sharing import waiting
-
-    waiting.LONGEST_BLOCK_S = 0.0
-
-
-@plant
 def trials_go_backwards() -> None:
     """A worker's trials are leased in reverse."""
     from datamill.service.coordinator.sharing import waiting

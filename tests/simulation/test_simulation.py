@@ -28,7 +28,6 @@ FOUND = {
     "batches_do_not_wait": "no look let it go|waits for a look",
     "any_goodbye_is_heeded": "counts as gone",
     "anyone_may_report": "was ended by another worker|nobody who may said so",
-    "blocks_are_interrupted": "came between two trials of a block",
     "builds_are_mixed_up": "was given the build",
     "builds_are_not_shipped": "was given the build|has files",
     "deadlines_are_forgotten": "no end after|stays with|could make it",
