@@ -44,6 +44,7 @@ _ROOMS = {
     "hardware": "hardware.hardware",
     "predict": "prediction.predict",
     "predict_platforms": "platforms.predict",
+    "read_tables": "inputs.read_tables",
     "rank_machines": "platforms.rank",
 }
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from datamill.verbs.compare import compare
     from datamill.verbs.false_alarms import false_alarms
     from datamill.verbs.hardware.hardware import hardware
+    from datamill.verbs.inputs.read_tables import read_tables
     from datamill.verbs.plan import plan
     from datamill.verbs.platforms.choose import choose_machines
     from datamill.verbs.platforms.evaluate import evaluate_platforms
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
     from datamill.verbs.platforms.rank import rank_machines
     from datamill.verbs.prediction.predict import predict
     from datamill.verbs.quantiles import quantiles
-    from datamill.verbs.read_tables import read_tables
     from datamill.verbs.summary import summary
     from datamill.verbs.tests import tests
     from datamill.verbs.variability import variability

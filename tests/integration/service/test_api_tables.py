@@ -114,7 +114,7 @@ def test_a_version_that_is_known_is_not_sent_again() -> None:
 
 def test_what_was_cut_off_leaves_the_old_part_in_place(tmp_path: Path) -> None:
     from datamill.conduct.fleet.table_parts import keep_part, read_manifest
-    from datamill.protocol.api.tables import TablePart
+    from datamill.protocol.api.bundles import TablePart
 
     manifest = read_manifest(tmp_path / "tables", "http://coordinator")
     part = TablePart(7, "sorting", "ada", "running", 3, "one")

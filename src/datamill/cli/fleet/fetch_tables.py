@@ -12,7 +12,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.conduct.fleet.table_parts import keep_part, read_manifest
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
-from datamill.protocol.api.tables import TABLES_SCHEMA, TablePart, TableParts
+from datamill.protocol.api.bundles import TABLES_SCHEMA, TablePart, TableParts
 
 #: Time that the coordinator may take to make a table, in seconds.
 _MAKING_S = 330.0
