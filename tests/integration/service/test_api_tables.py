@@ -38,7 +38,7 @@ class Client:
         return msgspec.convert(told, kind)
 
     @contextmanager
-    def stream(self, path: str, **_: Any) -> Iterator[SimpleNamespace]:
+    def stream_made(self, path: str, _wait_s: float) -> Iterator[SimpleNamespace]:
         self.streamed.append(path)
         content = self._user.read(path)
         yield SimpleNamespace(iter_bytes=lambda: iter([content[:100], content[100:]]))
