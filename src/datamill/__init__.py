@@ -44,7 +44,7 @@ _ROOMS = {
     "hardware": "hardware.hardware",
     "predict": "prediction.predict",
     "predict_platforms": "platforms.predict",
-    "read_tables": "inputs.read_tables",
+    "read_tables": "fleet.read_tables",
     "rank_machines": "platforms.rank",
 }
 
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from datamill.verbs.answer import answer
     from datamill.verbs.compare import compare
     from datamill.verbs.false_alarms import false_alarms
+    from datamill.verbs.fleet.read_tables import read_tables
     from datamill.verbs.hardware.hardware import hardware
-    from datamill.verbs.inputs.read_tables import read_tables
     from datamill.verbs.plan import plan
     from datamill.verbs.platforms.choose import choose_machines
     from datamill.verbs.platforms.evaluate import evaluate_platforms
