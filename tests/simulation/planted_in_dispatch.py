@@ -188,19 +188,6 @@ def trials_of_the_absent_stay() -> None:
 
 
 @plant
-def the_newest_experiment_goes_first() -> None:
-    """Who comes last is served first, whatever the others had."""
-    from datamill.service.coordinator.sharing import waiting
-
-    choose = waiting.choose_turn
-
-    def choose_newest(flows: Any, clock_s: float) -> Any:
-        return choose(sorted(flows, key=lambda flow: flow.experiment_id)[-1:], clock_s)
-
-    waiting.choose_turn = choose_newest
-
-
-@plant
 def shares_are_forgotten() -> None:
     """Everybody has the same share, whatever administrators say and owners lend."""
     from datamill.service.coordinator.sharing import waiting

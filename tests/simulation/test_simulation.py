@@ -64,7 +64,6 @@ FOUND = {
     "stopping_is_forgotten": "no look let it go|waits for a look",
     "stops_are_not_told": "no event says that package",
     "subjects_are_not_compared": "said nothing|nobody who may said so",
-    "the_newest_experiment_goes_first": "over share apart since both wait",
     "trials_go_backwards": "which is due first",
     "trials_move_to_other_hardware": "a machine that is not its equal",
     "trials_never_move": "could make it",
