@@ -46,6 +46,7 @@ _ROOMS = {
     "hardware": "hardware.hardware",
     "predict": "prediction.predict",
     "predict_platforms": "platforms.predict",
+    "read_tables": "fleet.read_tables",
     "rank_machines": "platforms.rank",
 }
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from datamill.verbs.answer import answer
     from datamill.verbs.compare import compare
     from datamill.verbs.false_alarms import false_alarms
+    from datamill.verbs.fleet.read_tables import read_tables
     from datamill.verbs.hardware.hardware import hardware
     from datamill.verbs.plan import plan
     from datamill.verbs.platforms.choose import choose_machines
@@ -65,7 +67,6 @@ if TYPE_CHECKING:
     from datamill.verbs.platforms.rank import rank_machines
     from datamill.verbs.prediction.predict import predict
     from datamill.verbs.quantiles import quantiles
-    from datamill.verbs.read_tables import read_tables
     from datamill.verbs.summary import summary
     from datamill.verbs.tests import tests
     from datamill.verbs.variability import variability

@@ -188,32 +188,11 @@ def trials_of_the_absent_stay() -> None:
 
 
 @plant
-def the_newest_experiment_goes_first() -> None:
-    """Who comes last is served first, whatever the others had."""
-    from datamill.service.coordinator.sharing import waiting
-
-    choose = waiting.choose_turn
-
-    def choose_newest(flows: Any, clock_s: float) -> Any:
-        return choose(sorted(flows, key=lambda flow: flow.experiment_id)[-1:], clock_s)
-
-    waiting.choose_turn = choose_newest
-
-
-@plant
 def shares_are_forgotten() -> None:
     """Everybody has the same share, whatever administrators say and owners lend."""
     from datamill.service.coordinator.sharing import waiting
 
     waiting.weigh_user = lambda _own, _lent: 1.0
-
-
-@plant
-def blocks_are_interrupted() -> None:
-    """Others have their turns between the trials of a block."""
-    from datamill.service.coordinator.sharing import waiting
-
-    waiting.LONGEST_BLOCK_S = 0.0
 
 
 @plant

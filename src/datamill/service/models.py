@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from datamill.service.machine_time import ExperimentTime as ExperimentTime
-from datamill.service.machine_time import UserShare as UserShare
-from datamill.service.machine_time import UserTime as UserTime
+from datamill.service.queue.machine_time import ExperimentTime as ExperimentTime
+from datamill.service.queue.machine_time import UserShare as UserShare
+from datamill.service.queue.machine_time import UserTime as UserTime
 from datamill.service.states import (
     AttemptState,
     ExperimentState,

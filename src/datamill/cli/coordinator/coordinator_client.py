@@ -158,9 +158,20 @@ class CoordinatorClient:
         return int(told) if told.isdigit() else 0
 
     @contextmanager
-    def stream(self, path: str, *, wait_s: float = 60.0, **headers: str) -> Iterator[httpx.Response]:
+    def stream(self, path: str, **headers: str) -> Iterator[httpx.Response]:
         """Yield an answer below `/api` that is read while it comes."""
         # Between two events there is at least a sign of life.
+        with self._stream(path, 60.0, headers) as answer:
+            yield answer
+
+    @contextmanager
+    def stream_made(self, path: str, wait_s: float) -> Iterator[httpx.Response]:
+        """Yield an answer that is read while it comes, and whose making may take so long before it begins."""
+        with self._stream(path, wait_s, {}) as answer:
+            yield answer
+
+    @contextmanager
+    def _stream(self, path: str, wait_s: float, headers: dict[str, str]) -> Iterator[httpx.Response]:
         timeout = httpx.Timeout(wait_s, connect=_CONNECT_TIMEOUT_S)
         with (
             self._explain(),

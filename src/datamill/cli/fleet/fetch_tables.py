@@ -12,7 +12,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.conduct.fleet.table_parts import keep_part, read_manifest
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
-from datamill.protocol.api.tables import TABLES_SCHEMA, TablePart, TableParts
+from datamill.protocol.api.bundles import TABLES_SCHEMA, TablePart, TableParts
 
 #: Time that the coordinator may take to make a table, in seconds.
 _MAKING_S = 330.0
@@ -29,7 +29,7 @@ def fetch_tables(coordinator: CoordinatorClient, folder: Path, *, as_json: bool)
         if manifest.versions.get(part.experiment) == part.version:
             kept += 1
             continue
-        with coordinator.stream(f"/experiments/{part.experiment}/table", wait_s=_MAKING_S) as answer:
+        with coordinator.stream_made(f"/experiments/{part.experiment}/table", _MAKING_S) as answer:
             manifest = keep_part(folder, manifest, part, answer.iter_bytes())
         fetched.append(part)
     told = (
@@ -57,7 +57,7 @@ def list_parts(coordinator: CoordinatorClient) -> Iterator[TablePart]:
         page = coordinator.get("/tables", TableParts, after=after)
         if page.columns_version != TABLES_SCHEMA:
             raise InputError(
-                f"the coordinator's tables have the columns of version {page.columns_version}, not {TABLES_SCHEMA}",
+                f"the tables have the columns of version {page.columns_version}, not {TABLES_SCHEMA}",
                 remedy="Have the older one of both updated.",
             )
         yield from page.parts

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.experiment.errors import InputError
-from datamill.protocol.api.tables import TABLES_SCHEMA, TablePart
+from datamill.protocol.api.bundles import TABLES_SCHEMA, TablePart
 from datamill.results.bundles.opening import open_bundle
 
 #: What tells which version of each part is there; readers of data sets pass over names that begin so.

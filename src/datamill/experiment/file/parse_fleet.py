@@ -184,14 +184,15 @@ def parse_fleet_choice(tables: Mapping[str, Any], source: Source) -> FleetChoice
             lambda: take_typed(table, "public", bool, usual.public, source, "fleet"), usual.public
         ),
         most_attempts=number("most_attempts", usual.most_attempts, 1, 100),
-        priority=mistakes.attempt(lambda: _read_priority(table, usual.priority, source), usual.priority),
+        priority=mistakes.attempt(
+            lambda: _read_priority(table.get("priority", usual.priority), source), usual.priority
+        ),
     )
     mistakes.refuse()
     return choice
 
 
-def _read_priority(table: Mapping[str, Any], usual: float, source: Source) -> float:
-    given = table.get("priority", usual)
+def _read_priority(given: object, source: Source) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0.1 <= given <= 10:
         raise InputError(
             f"{spell_value(given)} is not a priority",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+#: Version of the columns of parts; docs/reference/tables.md describes them.
+TABLES_SCHEMA = 1
+
 
 class FleetMember(msgspec.Struct, frozen=True):
     """A machine that took part; `inventory` is what its worker sent, in that worker's protocol."""
@@ -52,3 +55,25 @@ class BundleEnd(msgspec.Struct, frozen=True):
     counted: int
     attempts_sha256: str
     left_out: tuple[str, ...]
+
+
+class TablePart(msgspec.Struct, frozen=True):
+    """An experiment's part of the data set; `version` changes whenever its rows do."""
+
+    experiment: int
+    name: str
+    owner: str
+    state: str
+    trials: int
+    version: str
+
+
+class TableParts(msgspec.Struct, frozen=True):
+    """Some parts by the numbers of their experiments; ask for the rest with `after=next`.
+
+    `columns_version` tells whether columns are those that one knows.
+    """
+
+    columns_version: int
+    parts: tuple[TablePart, ...]
+    next: int | None

@@ -1,7 +1,7 @@
 """The tidy table of one experiment as a part of a data set of many: the same columns for all of them.
 
-What differs between experiments stands in two lists of keys and values: `levels` has the level of each factor, `context` what is
-known of the circumstances. docs/reference/tables.md describes the columns.
+What differs between experiments stands in two lists of keys and values: `levels` has the level of
+each factor, `context` what is known of the circumstances. docs/reference/tables.md describes the columns.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from django.db.models import Sum
 
 from datamill import __version__
 from datamill.conduct.fleet.table_parts import write_part_of_bundle
-from datamill.protocol.api.tables import TABLES_SCHEMA, TablePart
+from datamill.protocol.api.bundles import TABLES_SCHEMA, TablePart
 from datamill.service.accounts import list_visible_experiments
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.bounded_work.calls import call_bounded

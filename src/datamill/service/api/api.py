@@ -15,10 +15,10 @@ from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.api import accounting, experiments, stream
-from datamill.service.api.answers import analyses, predictions, tables
+from datamill.service.api.answers import analyses, predictions
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
-from datamill.service.api.fleet import factors, queueing, workers
+from datamill.service.api.fleet import factors, queueing, tables, workers
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.watching.places import FullError

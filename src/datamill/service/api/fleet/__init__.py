@@ -1,1 +1,1 @@
-"""Machines, factors and the queue, over the API."""
+"""Machines, factors, the queue, and the results of all experiments, over the API."""

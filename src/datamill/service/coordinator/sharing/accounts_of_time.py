@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -61,8 +62,8 @@ class EndedTurn:
 
 def charge_turns(ended: Iterable[EndedTurn]) -> None:
     """Add the time of attempts that ended to the accounts of their users and experiments."""
-    users: list[tuple[object, ...]] = []
-    experiments: list[tuple[object, ...]] = []
+    users: list[tuple[Any, ...]] = []
+    experiments: list[tuple[Any, ...]] = []
     for turn in ended:
         worker_id, held_s = turn.worker_id, turn.held_s
         start_s, inner_s = turn.start_s or 0.0, turn.inner_start_s or 0.0
@@ -78,7 +79,7 @@ def charge_turns(ended: Iterable[EndedTurn]) -> None:
         _upsert(_CHARGE_EXPERIMENTS, experiments, _EXPERIMENT_TYPES)
 
 
-def _upsert(query: str, rows: Sequence[tuple[object, ...]], types: Sequence[str]) -> None:
+def _upsert(query: str, rows: Sequence[tuple[Any, ...]], types: Sequence[str]) -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # All rows in one statement, as lists of their columns.

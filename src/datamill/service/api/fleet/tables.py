@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Router
 
+from datamill.protocol.api.bundles import TABLES_SCHEMA, TableParts
 from datamill.protocol.api.problems import Problem
-from datamill.protocol.api.tables import TABLES_SCHEMA, TableParts
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.table_parts import count_trials, describe_part, list_parts, stream_part
 from datamill.service.api.experiments import MOST_ROWS, After, ExperimentNumber

@@ -40,7 +40,7 @@ def read_tables(
         raise InputError(
             "there are no tables in this folder",
             where=str(root),
-            remedy="datamill fetch --tables FOLDER brings them.",
+            remedy="Name the folder into which the tables of a fleet were fetched.",
         )
     table = pl.scan_parquet(parts, hive_partitioning=True)
     return table.with_columns(

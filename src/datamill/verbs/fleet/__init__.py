@@ -1,0 +1,1 @@
+"""What was fetched of a fleet, read."""
