@@ -14,9 +14,10 @@ from datamill.experiment.messages.arguments import speak_command_line
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
-from datamill.service.api import accounting, experiments, factors, predictions, stream, workers
+from datamill.service.api import accounting, experiments, predictions, stream
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
+from datamill.service.api.fleet import factors, workers
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.watching.places import FullError
