@@ -13,8 +13,6 @@ MOST_FILES = 10
 #: Folders with more files, and why.
 #: Django reads a database's changes from one folder, in their order.
 LARGER = {"src/datamill/service/migrations"}
-    "src/datamill/service/migrations": "Django reads a database's changes from one folder, in their order"
-}
 
 
 def count_files(paths: list[str]) -> Counter[str]:
