@@ -19,6 +19,7 @@
 mod arguments;
 mod build_log;
 mod compilers;
+mod elf_file;
 mod factors;
 mod program;
 mod rewriting;

@@ -74,7 +74,6 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/answer": ("visible", None),
     "api/experiments/<number>/analysis": ("visible", None),
     "api/experiments/<number>/table.csv": ("visible", None),
-    "api/experiments/<number>/table.parquet": ("visible", None),
     "api/experiments/<number>/times": ("visible", None),
     "api/experiments/<number>/prediction": ("visible", None),
     "api/experiments/<number>/bundle": ("visible", None),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::elf_file::Elf;
+use crate::elf_file::Elf;
 
 /// How an executable can be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(crate) fn read_executable_type(path: &Path) -> Option<ExecutableType> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::elf_file::{DYNAMIC_SEGMENT, FLAGS_1_TAG, INTERPRETER_SEGMENT, PIE_FLAG};
     use super::*;
+    use crate::elf_file::{DYNAMIC_SEGMENT, FLAGS_1_TAG, INTERPRETER_SEGMENT, PIE_FLAG};
 
     /// The bytes of a file with these segments and, at its end, the entries of a dynamic section.
     struct Image {

@@ -1,10 +1,8 @@
 //! The log of a build's calls, and what they linked.
 
 mod digest;
-mod elf_file;
 mod executable;
 mod log;
 
-pub(crate) use elf_file::Elf;
 pub use log::{BuildLook, read_compiler_log};
 pub(crate) use log::{CallFacts, LOG_FILE, LinkFacts, append_call};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::version::CompilerVersion;
-use crate::build_log::Elf;
+use crate::elf_file::Elf;
 
 /// Compilers whose marks are in a program or an object file; `None` when it is no ELF file, and empty
 /// when it has no marks.

@@ -143,7 +143,7 @@ fn observe_compiler(asked: &str, facts: &CompilerFacts) -> Observation {
     } else {
         Some(made.as_str())
     };
-    judge_compilations(facts, level, evidence, "with a compiler of its own choice")
+    judge_compilations(facts, level, evidence, "by the compiler that they called")
 }
 
 /// A level that asks for nothing is what compilations have on either side of the wrapper.

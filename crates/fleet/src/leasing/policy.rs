@@ -40,8 +40,8 @@ pub fn read_policy(path: &Path, machine: &dyn Machine) -> Result<Policy, String>
         let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(letters)
     };
-    if let Some(name) = (policy.forbidden_factors.iter())
-        .find(|name| !machine.has_factor(name) && !is_name(name))
+    if let Some(name) =
+        (policy.forbidden_factors.iter()).find(|name| !machine.has_factor(name) && !is_name(name))
     {
         return Err(at(format!(
             "forbidden_factors: `{name}` is not the name of a factor; `datamill factors --all` lists those of datamill, `datamill factors --fleet` those that are registered as well"

@@ -327,7 +327,10 @@ fn a_policy_file_with_a_mistake_is_named() {
     let forbidding = "forbidden_factors = [\"aslr\", \"Frequency Governor\"]\n";
     for (policy, word) in [
         ("rebot = true\n", "rebot"),
-        (forbidding, "`Frequency Governor` is not the name of a factor"),
+        (
+            forbidding,
+            "`Frequency Governor` is not the name of a factor",
+        ),
     ] {
         std::fs::write(&file, policy).unwrap();
         let told = worker_command(folder.path())

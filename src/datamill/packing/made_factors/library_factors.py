@@ -32,7 +32,7 @@ for name in $(cat "$here/common"); do
 done
 if [ -n "$program" ]; then
     at=
-    # The package lies where the folder of factors does, or in a folder beside it.
+    # In a private world the package lies in the root, in a plain one in a folder called tree.
     for root in "$here/../../.." "$here/../../../tree"; do
         [ ! -e "$root/$program" ] || at=$root/$program
     done

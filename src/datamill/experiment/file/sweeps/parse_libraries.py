@@ -86,7 +86,7 @@ def _read_folders(given: object) -> dict[str, str] | str:
     folders: dict[str, str] = {}
     for level, folder in pairs:
         if not isinstance(folder, str) or not folder.isprintable() or not folder:
-            return f"has a library that is no path: {spell_value(folder)}"
+            return f"has a library that is not a path: {spell_value(folder)}"
         if not _LEVEL.fullmatch(level) or level == "mixed":
             return f"cannot have the level {spell_value(level)}"
         if level in folders:

@@ -12,7 +12,7 @@ from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.analyses import AskedAnalysis, analyze_experiment
 from datamill.service.answers.asking import read_conditions
-from datamill.service.answers.downloads import TABLE_TYPES, TableKind, open_table
+from datamill.service.answers.downloads import TABLE_TYPES, open_table
 from datamill.service.api.schemas import Name, Number, describe_record
 
 router = Router(tags=["experiments"])
@@ -46,20 +46,9 @@ def show_analysis(
 
 
 @router.get("/experiments/{number}/table.csv", response={200: None, 404: _PROBLEM, 429: _PROBLEM})
-def download_csv(request: HttpRequest, number: ExperimentNumber) -> FileResponse:
-    """Send the tidy table, a row for each response of each trial that has ended."""
-    return _send_table(request, number, "csv")
-
-
-@router.get("/experiments/{number}/table.parquet", response={200: None, 404: _PROBLEM, 429: _PROBLEM})
-def download_parquet(request: HttpRequest, number: ExperimentNumber) -> FileResponse:
-    """Send the same as Parquet."""
-    return _send_table(request, number, "parquet")
-
-
-def _send_table(request: HttpRequest, number: int, kind: TableKind) -> FileResponse:
+def download_table(request: HttpRequest, number: ExperimentNumber) -> FileResponse:
+    """Send the tidy table, a row for each response of each trial that has ended; `/table` is Parquet."""
     experiment = find_experiment(request.user, number)
-    file = open_table(experiment, find_user(request), kind)
-    return FileResponse(
-        file, as_attachment=True, filename=f"experiment-{number}.{kind}", content_type=TABLE_TYPES[kind]
-    )
+    file = open_table(experiment, find_user(request), "csv")
+    name = f"experiment-{number}.csv"
+    return FileResponse(file, as_attachment=True, filename=name, content_type=TABLE_TYPES["csv"])

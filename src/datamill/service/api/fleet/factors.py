@@ -16,8 +16,8 @@ from datamill.service.api.schemas import Name, RequestBody, describe_record
 from datamill.service.coordinator.joining.fleet_factors import describe_fleet_factor, list_fleet_factors
 from datamill.service.coordinator.registry.registered import list_known_names
 from datamill.service.coordinator.registry.rules import allow_factor, forbid_factor
+from datamill.service.files.registration import register_archive
 from datamill.service.serving.storage.writer import run_as_writer
-from datamill.service.submissions.registration import register_archive
 
 router = Router(tags=["factors"])
 _PROBLEM = describe_record(Problem)

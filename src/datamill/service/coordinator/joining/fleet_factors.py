@@ -118,7 +118,7 @@ def _find_objection(factor: FleetFactor, policy: Policy) -> str:
     if factor.name in policy.forbidden_factors:
         return "its owner forbids it"
     if policy.packages and factor.sha256 not in policy.packages:
-        return "its owner allows listed files alone, and this is none of them"
+        return "its owner allows listed files alone, and this is not one of them"
     if factor.stage == "host" and not policy.privileged:
         return _NO_HOST_FACTORS
     return ""

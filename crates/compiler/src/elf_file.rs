@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-pub(super) const DYNAMIC_SEGMENT: u64 = 2;
-pub(super) const INTERPRETER_SEGMENT: u64 = 3;
-pub(super) const FLAGS_1_TAG: u64 = 0x6fff_fffb;
-pub(super) const PIE_FLAG: u64 = 0x0800_0000;
+pub(crate) const DYNAMIC_SEGMENT: u64 = 2;
+pub(crate) const INTERPRETER_SEGMENT: u64 = 3;
+pub(crate) const FLAGS_1_TAG: u64 = 0x6fff_fffb;
+pub(crate) const PIE_FLAG: u64 = 0x0800_0000;
 
 /// More than any linker makes.
 const MAX_DYNAMIC_BYTES: u64 = 1 << 20;
@@ -21,7 +21,7 @@ pub(crate) struct Elf {
     wide: bool,
     big_endian: bool,
     /// What it is: executable, shared object, object file.
-    pub(super) kind: u64,
+    pub(crate) kind: u64,
     segments_at: u64,
     segment_bytes: u64,
     segments: u64,
@@ -67,7 +67,7 @@ impl Elf {
         Ok(Some(elf))
     }
 
-    pub(super) fn is_loaded_as_program(&self) -> io::Result<bool> {
+    pub(crate) fn is_loaded_as_program(&self) -> io::Result<bool> {
         let mut has_interpreter = false;
         let mut dynamic = None;
         for index in 0..self.segments {

@@ -31,5 +31,5 @@ def register_archive(sha256: str, user: User, now_s: float) -> RegisteredFactor:
         # Where the store has it is no matter of users.
         raise problem.moved(problem.where.replace(str(path), "factor")) from None
     if not isinstance(factor, UserFactor):
-        raise InputError("this file is no factor", where=sha256)
+        raise InputError("this file is not a factor", where=sha256)
     return run_as_writer(register_factor, factor, sha256, user, now_s)
