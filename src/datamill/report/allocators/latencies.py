@@ -19,10 +19,9 @@ def state_latencies(latencies: AllocationLatencies, *, most: int = 5) -> Iterato
         for binned, name in ((False, "fast"), (True, "binned")):
             values = table.filter(pl.col("binned") == binned)["latency_ns"].to_numpy()
             if values.size:
-                yield (
-                    f"  {name}: {format_count(values.size)}, median {format_fixed(float(np.median(values)), 0)} "
-                    f"ns, longest {format_fixed(float(np.max(values)), 0)} ns"
-                )
+                middle = format_fixed(float(np.median(values)), 0)
+                longest = format_fixed(float(np.max(values)), 0)
+                yield f"  {name}: {format_count(values.size)}, median {middle} ns, longest {longest} ns"
     total = float(table["latency_ns"].sum())
     slow = find_slow_lines(latencies)
     if slow and total > 0:
