@@ -223,7 +223,7 @@ def test_a_static_program_is_said_to_have_no_tracer(tmp_path: Path) -> None:
         ((), ("no-such-program",), "no-such-program is not here"),
         (("--json", "no/such/found.json"), ("true",), "there is no such folder"),
         (("--json", "."), ("true",), "is a folder"),
-        (("--latencies", "calls.txt"), ("true",), "is no name of a table"),
+        (("--latencies", "calls.txt"), ("true",), "is not the name of a table"),
         (("--pid", "1"), (), "process 1 already runs"),
     ],
 )

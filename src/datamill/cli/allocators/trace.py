@@ -131,7 +131,7 @@ def trace(
         _check_place(path)
     if latencies is not None and latencies.suffix not in WRITERS:
         raise InputError(
-            f"{latencies} is no name of a table",
+            f"{latencies} is not the name of a table",
             remedy="Give it the ending .parquet, or .csv: --latencies calls.parquet",
         )
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
