@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use super::clock;
 use crate::events::Event;
 use crate::ledger::{self, Call, Line, mix};
-use crate::record::find_place;
 use crate::spin::this_thread;
 
 /// How memory was asked for.
@@ -111,11 +110,11 @@ fn find(number: u64) -> Option<&'static Call> {
 }
 
 /// Write down a request of the program; those that the interpreter makes for itself are left out.
-pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>) {
+pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>, line: Line) {
     let Some(header) = ledger::header() else {
         return;
     };
-    let frame = match find_place().line {
+    let frame = match line {
         Line::Known(frame) => frame + 1,
         Line::Untold => 0,
         Line::Outside => return,
