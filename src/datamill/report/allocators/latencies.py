@@ -45,5 +45,5 @@ def state_latencies(latencies: AllocationLatencies, *, most: int = 5) -> Iterato
     if latencies.seen > latencies.limit:
         yield (
             f"  {format_count(latencies.seen - latencies.limit)} later requests are not in the table: "
-            f"there was room for {format_count(latencies.limit)} (--calls)."
+            f"there was room for {format_count(latencies.limit)}."
         )
