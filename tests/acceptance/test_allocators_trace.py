@@ -223,6 +223,8 @@ def test_a_static_program_is_said_to_have_no_tracer(tmp_path: Path) -> None:
         ((), ("no-such-program",), "no-such-program is not here"),
         (("--json", "no/such/found.json"), ("true",), "there is no such folder"),
         (("--json", "."), ("true",), "is a folder"),
+        (("--latencies", "calls.txt"), ("true",), "is not the name of a table"),
+        (("--pid", "1"), (), "process 1 already runs"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_runs(

@@ -93,6 +93,29 @@ class AllocationLatencies:
     clock: Clock
 
 
+@dataclass(frozen=True, slots=True)
+class SlowLine:
+    """What a line's requests took in the allocator's slow path: how many, nanoseconds, bytes asked for."""
+
+    file: str
+    line: int
+    function: str
+    count: int
+    latency_ns: float
+    size: int
+
+
+def find_slow_lines(latencies: AllocationLatencies) -> tuple[SlowLine, ...]:
+    """Return the lines whose requests took the slow path, most time first."""
+    lines = (
+        latencies.table.filter(pl.col("binned") & pl.col("line").is_not_null())
+        .group_by("file", "line", "function", maintain_order=True)
+        .agg(pl.len().alias("count"), pl.col("latency_ns").sum(), pl.col("size").sum())
+        .sort("latency_ns", descending=True, maintain_order=True)
+    )
+    return tuple(SlowLine(**row) for row in lines.iter_rows(named=True))
+
+
 def read_calls(
     rows: np.ndarray[Any, Any],
     lines: Mapping[int, Frame],

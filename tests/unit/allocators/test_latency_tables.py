@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from datamill.allocators.events import EVENTS
-from datamill.allocators.latencies import CALL, AllocationLatencies, Clock, read_calls
+from datamill.allocators.latencies import (
+    CALL,
+    AllocationLatencies,
+    Clock,
+    SlowLine,
+    find_slow_lines,
+    read_calls,
+)
 from datamill.allocators.ledger import plan_ledger, read_latencies
 from datamill.allocators.trace import Frame
 
@@ -87,3 +94,13 @@ def test_a_ledger_without_requests_gives_a_table_without_rows() -> None:
     found = read_latencies(plan.header.ljust(plan.size, b"\0"))
     assert found.table.height == 0
     assert found.clock.own_ns == 0
+
+
+def test_time_in_slow_paths_is_summed_by_line() -> None:
+    slow = BITS["pool_init"]
+    found = read({"events": slow, "ticks": 50}, {"events": slow}, {}, {"events": slow, "frame": 0})
+    assert find_slow_lines(found) == (SlowLine("a.py", 3, "move", 2, 150.0, 80),)
+
+
+def test_page_faults_are_null_where_nobody_asked_for_them() -> None:
+    assert read({"faults": 0}, {"faults": 1}, {"faults": 3}).table["page_faults"].to_list() == [None, 0, 2]

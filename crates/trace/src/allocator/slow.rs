@@ -156,7 +156,7 @@ pub fn request_made(way: Way, is_mem: bool, size: u64, timed: &Timed) {
     at_work(|| {
         if !is_learning() {
             let ticks = clock::between(timed.begin, timed.end);
-            latency::record(way, is_mem, size, ticks, timed.faults);
+            latency::record(way, is_mem, size, ticks, timed.faults, find_place().line);
         }
     });
 }

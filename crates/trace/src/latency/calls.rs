@@ -1,11 +1,10 @@
 //! Where requests are written down, one after the other, until there is no room for more.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::clock;
 use crate::events::Event;
-use crate::ledger::{self, Line, mix};
-use crate::record::find_place;
+use crate::ledger::{self, Call, Line, mix};
 use crate::spin::this_thread;
 
 /// How memory was asked for.
@@ -15,25 +14,6 @@ pub enum Way {
     Malloc = 1,
     Calloc = 2,
     Realloc = 3,
-}
-
-/// A request; the observer's side is `src/datamill/allocators/latencies.py`.
-#[repr(C)]
-pub struct Call {
-    ticks: AtomicU64,
-    size: AtomicU64,
-    /// From the request of a container's new table until its old one was given back; 0 where that is not known.
-    growth: AtomicU64,
-    /// The number of its line and one; 0 where it cannot be told.
-    frame: AtomicU32,
-    pid: AtomicU32,
-    /// A bit for each event that happened in it.
-    events: AtomicU32,
-    way: AtomicU8,
-    /// 1 for the domain of objects, 2 for that of memory; written last.
-    domain: AtomicU8,
-    /// Pages that were mapped in as they were touched, and one; 0 where that is not asked for.
-    faults: AtomicU16,
 }
 
 const NONE: u64 = u64::MAX;
@@ -130,11 +110,11 @@ fn find(number: u64) -> Option<&'static Call> {
 }
 
 /// Write down a request of the program; those that the interpreter makes for itself are left out.
-pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>) {
+pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>, line: Line) {
     let Some(header) = ledger::header() else {
         return;
     };
-    let frame = match find_place().line {
+    let frame = match line {
         Line::Known(frame) => frame + 1,
         Line::Untold => 0,
         Line::Outside => return,

@@ -4,7 +4,5 @@ mod calls;
 pub mod clock;
 mod growth;
 
-pub use calls::{
-    Call, Way, attach, begin, current, mark, note_own_time, prepare, read_faults, record,
-};
+pub use calls::{Way, attach, begin, current, mark, note_own_time, prepare, read_faults, record};
 pub use growth::{grow, released};

@@ -3,16 +3,17 @@
 //! The observer makes the file, with its tables' places in the header; here it is only mapped, checked and filled.
 //! Little-endian. All counters are atomic: processes add to the same places.
 
+mod call;
 mod header;
 mod interning;
 
+pub use call::Call;
 pub use header::{Header, Place, Process, State};
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::events::Event;
-use crate::latency::Call;
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 

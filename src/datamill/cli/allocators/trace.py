@@ -62,7 +62,7 @@ MOST_CALLS = 2_000_000
 )
 @click.option(
     "--calls",
-    type=click.IntRange(1, 1 << 30),
+    type=click.IntRange(1, 1 << 28),
     default=MOST_CALLS,
     metavar="N",
     help=f"Requests whose latency is kept, the first of them [{MOST_CALLS}]; 40 bytes each.",
@@ -77,6 +77,9 @@ MOST_CALLS = 2_000_000
 )
 @click.option(
     "--lines", type=click.IntRange(0), default=5, metavar="N", help="Lines of each event in the report [5]."
+)
+@click.option(
+    "--pid", type=int, metavar="N", help="Of a program that runs already: says what can be done instead."
 )
 @click.option(
     "--annotate",
@@ -97,6 +100,7 @@ def trace(
     faults: bool,
     regions: bool,
     lines: int,
+    pid: int | None,
     annotate: bool,
     quiet: bool,
     live: bool | None,
@@ -111,6 +115,13 @@ def trace(
       datamill allocators trace --json found.json -- python -m module argument
       datamill allocators trace --latencies calls.parquet -- python script.py
     """  # noqa: D301 - click needs the backspace itself
+    if pid is not None:
+        raise InputError(
+            f"process {pid} already runs: the tracer must be in a program when it starts",
+            where="--pid",
+            remedy="Start it again with: datamill allocators trace --regions -- PROGRAM, and begin where it "
+            "says datamill.allocators.enable(); nothing is counted, and nothing slower, before.",
+        )
     if not command:
         raise InputError(
             "there is no program to trace",
@@ -120,7 +131,7 @@ def trace(
         _check_place(path)
     if latencies is not None and latencies.suffix not in WRITERS:
         raise InputError(
-            f"{latencies} is no name of a table",
+            f"{latencies} is not the name of a table",
             remedy="Give it the ending .parquet, or .csv: --latencies calls.parquet",
         )
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
@@ -166,7 +177,7 @@ def _print_report(traced: TracedProgram, most: int, *, annotate: bool) -> None:
     found = traced.trace
     report = [phrase_answer(found), *list_totals(found), *list_lines(found, most=most)]
     if traced.latencies is not None:
-        report += ["", *state_latencies(traced.latencies)]
+        report += ["", *state_latencies(traced.latencies, most=most)]
     if annotate:
         report += annotate_sources(found, _read_source)
     report += list_limits(found, with_latencies=traced.latencies is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamill.allocators.latencies import AllocationLatencies
+from datamill.allocators.latencies import AllocationLatencies, find_slow_lines
 from datamill.allocators.trace import AllocationTrace
 from datamill.allocators.visibility import NOT_TIMED
 
@@ -45,6 +45,18 @@ def list_trace_values(
             "kept": latencies.table.height,
             "limit": latencies.limit,
             "binned": int(latencies.table["binned"].sum()),
+            "total_ns": float(latencies.table["latency_ns"].sum()),
+            "slow_lines": [
+                {
+                    "file": line.file,
+                    "line": line.line,
+                    "function": line.function,
+                    "count": line.count,
+                    "latency_ns": line.latency_ns,
+                    "bytes": line.size,
+                }
+                for line in find_slow_lines(latencies)
+            ],
             "counts_cycles": clock.counts_cycles,
             "ticks_per_second": clock.rate,
             "reading_cost_ticks": clock.cost,

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import polars as pl
 
-from datamill.allocators.latencies import AllocationLatencies
+from datamill.allocators.latencies import AllocationLatencies, find_slow_lines
 from datamill.experiment.messages.numbers import format_count, format_fixed
 
 
-def state_latencies(latencies: AllocationLatencies) -> Iterator[str]:
-    """Say what was measured, a sentence a line."""
+def state_latencies(latencies: AllocationLatencies, *, most: int = 5) -> Iterator[str]:
+    """Say what was measured, a sentence a line, and the `most` lines that the slow path took most time in."""
     table, clock = latencies.table, latencies.clock
     yield f"Latency of {format_count(table.height)} allocation requests:"
     if table.height:
         for binned, name in ((False, "fast"), (True, "binned")):
-            values = table.filter(pl.col("binned") == binned)["latency_ns"]
-            if values.len():
-                middle, most = values.median(), values.max()
-                yield (
-                    f"  {name}: {format_count(values.len())}, median {format_fixed(float(str(middle)), 0)} "
-                    "ns, "
-                    f"longest {format_fixed(float(str(most)), 0)} ns"
-                )
+            values = table.filter(pl.col("binned") == binned)["latency_ns"].to_numpy()
+            if values.size:
+                middle = format_fixed(float(np.median(values)), 0)
+                longest = format_fixed(float(np.max(values)), 0)
+                yield f"  {name}: {format_count(values.size)}, median {middle} ns, longest {longest} ns"
+    total = float(table["latency_ns"].sum())
+    slow = find_slow_lines(latencies)
+    if slow and total > 0:
+        own = sum(line.latency_ns for line in slow)
+        yield (
+            f"  time in slow paths: {format_fixed(own / 1e6, 2)} ms of {format_fixed(total / 1e6, 2)} ms "
+            "in all requests"
+        )
+        for line in slow[:most]:
+            yield (
+                f'    File "{line.file}", line {line.line} in {line.function}: '
+                f"{format_fixed(line.latency_ns / 1e6, 3)} ms, {format_count(line.count)} requests of "
+                f"{format_count(line.size)} bytes"
+            )
     yield (
         f"  A reading of the counter costs {format_fixed(clock.cost_ns, 1)} ns, which is subtracted; the "
         "tracer itself "
@@ -33,5 +45,5 @@ def state_latencies(latencies: AllocationLatencies) -> Iterator[str]:
     if latencies.seen > latencies.limit:
         yield (
             f"  {format_count(latencies.seen - latencies.limit)} later requests are not in the table: "
-            f"there was room for {format_count(latencies.limit)} (--calls)."
+            f"there was room for {format_count(latencies.limit)}."
         )

@@ -84,7 +84,7 @@ def read_calls(
     unit = next((unit for end, unit in _UNITS.items() if latency.endswith(end)), observations.unit)
     if np.any(observations.cells.lows + observations.cells.origin < 0):
         raise InputError(
-            f"column {latency} has negative numbers, which are no latencies",
+            f"column {latency} has negative numbers, which no latency is",
             where=asked.source,
             remedy=f"Name another column by {argument('latency')}.",
         )

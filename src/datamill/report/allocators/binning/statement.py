@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from datamill.allocators.binning.binning_effect import BinningEffect, Explanation
 from datamill.analysis.interval import Interval
+from datamill.analysis.linear.mean_lines import MeanCoefficient
+from datamill.analysis.quantile.quantile_model import QuantileCoefficient
 from datamill.experiment.messages.numbers import (
     count_decimals,
     format_count,
@@ -112,9 +114,13 @@ def _tabulate_model(effect: BinningEffect, scale: Scale) -> Part:
     fits = [fit for fit in effect.quantiles.fits if fit.quantile in _SHOWN] or [*effect.quantiles.fits]
     level = format_level(effect.confidence)
     head = ("Quantile", "b0", "b1 binned", f"low {level}", f"high {level}", "p", "b2 index")
-    sources = [(format_given(fit.quantile), fit.changes) for fit in fits]
+    sources: list[tuple[str, Sequence[QuantileCoefficient | MeanCoefficient]]] = [
+        (format_given(fit.quantile), fit.changes) for fit in fits
+    ]
+    if effect.mean is not None:
+        sources.append(("mean", effect.mean.changes))
     rows = []
-    for name, changes in [*sources, *([("mean", effect.mean.changes)] if effect.mean else [])]:
+    for name, changes in sources:
         own = changes[1].value
         error = (own.high - own.low) / 2 * scale.factor
         decimals = count_decimals(error, digits=3) if 0 < error < float("inf") else 3
