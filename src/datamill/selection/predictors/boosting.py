@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from datamill.selection.predictors.calibration import fit_platt
+from datamill.selection.predictors.preparation.calibration import fit_platt
 from datamill.selection.predictors.case import Case, keep_labelled
-from datamill.selection.predictors.feature_matrix import fit_scaling
+from datamill.selection.predictors.preparation.feature_matrix import fit_scaling
 from datamill.selection.predictors.models.stumps import Boosted, Stump
 
 #: Rounds, the share of each one's step, and the penalty on a leaf's squared value.
