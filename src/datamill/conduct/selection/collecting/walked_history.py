@@ -50,7 +50,7 @@ class GitHistory:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise InputError("is no folder", where=str(folder), remedy="Name a clone of the project.")
+            raise InputError("is not a folder", where=str(folder), remedy="Name a clone of the project.")
         told = ask_git(folder, "rev-parse", "--show-toplevel", "--is-shallow-repository")
         lines = told.stdout.splitlines()
         if told.returncode != 0 or len(lines) < 2:
@@ -93,7 +93,7 @@ class GitHistory:
             InputError: git does not understand it, or nothing is left.
         """
         if revisions.startswith("-"):
-            raise InputError(f'"{revisions}" is no range', where=argument("range", verb="selection collect"))
+            raise InputError(f'"{revisions}" is not a range', where=argument("range", verb="selection collect"))
         told = ask_git(
             self.top,
             "log",
