@@ -35,6 +35,8 @@ _ALLOWED = {
     "service/broker": "shows its errors to the person who types `datamill serve`, before there is a page",
     "service/settings.py": "is read when `datamill serve` starts",
     "service/coordinator/joining/enrolment.py": "answers `datamill-worker join`, which has no other face",
+    "selection/history/recognised_builds.py": "calls build systems",
+    "conduct/selection/collecting": "calls git, and names its options",
     "conduct/selection/profile_command.py": "calls valgrind",
     "guests": "calls the emulator and the tools that make its images",
     "execution/worker.py": "calls datamill-worker",

@@ -107,7 +107,9 @@ fn find_split(
         order.swap(place, other);
         let found = split_feature(cases, members, order[place]);
         if let Some(found) = found
-            && best.as_ref().is_none_or(|best| found.impurity < best.impurity)
+            && best
+                .as_ref()
+                .is_none_or(|best| found.impurity < best.impurity)
         {
             best = Some(found);
         }
@@ -135,14 +137,17 @@ fn split_feature(cases: Cases<'_>, members: &[Drawn], feature: usize) -> Option<
         if pair[0].0 >= pair[1].0 {
             continue;
         }
-        let impurity =
-            gini(below_positive, below) + gini(positive - below_positive, all - below);
+        let impurity = gini(below_positive, below) + gini(positive - below_positive, all - below);
         if best.as_ref().is_none_or(|best| impurity < best.impurity) {
             let middle = pair[0].0 + (pair[1].0 - pair[0].0) / 2.0;
             best = Some(Split {
                 feature,
                 // Of two neighbouring numbers the middle may be the larger one.
-                least: if middle < pair[1].0 { middle } else { pair[0].0 },
+                least: if middle < pair[1].0 {
+                    middle
+                } else {
+                    pair[0].0
+                },
                 impurity,
             });
         }

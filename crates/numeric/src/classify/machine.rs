@@ -71,7 +71,11 @@ pub fn fit(cases: Cases<'_>, kernel: Kernel, gamma: f64, cost: f64) -> Result<Ma
     }
     let bias = find_bias(&alphas, &gradient, &signs, &bounds);
     Ok(Machine {
-        coefficients: alphas.iter().zip(&signs).map(|(a, sign)| a * sign).collect(),
+        coefficients: alphas
+            .iter()
+            .zip(&signs)
+            .map(|(a, sign)| a * sign)
+            .collect(),
         bias,
         converged,
     })
@@ -100,11 +104,19 @@ fn compare(first: &[f64], second: &[f64], kernel: Kernel, gamma: f64) -> f64 {
 }
 
 fn may_rise(alpha: f64, sign: f64, bound: f64) -> bool {
-    if sign > 0.0 { alpha < bound } else { alpha > 0.0 }
+    if sign > 0.0 {
+        alpha < bound
+    } else {
+        alpha > 0.0
+    }
 }
 
 fn may_fall(alpha: f64, sign: f64, bound: f64) -> bool {
-    if sign > 0.0 { alpha > 0.0 } else { alpha < bound }
+    if sign > 0.0 {
+        alpha > 0.0
+    } else {
+        alpha < bound
+    }
 }
 
 /// The pair that violates the optimum most, by the second order; none at the optimum.

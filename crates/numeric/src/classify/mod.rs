@@ -31,7 +31,10 @@ impl<'a> Cases<'a> {
         if values.iter().any(|value| !value.is_finite()) {
             return Err("a feature is not finite".to_owned());
         }
-        if weights.iter().any(|weight| !(*weight > 0.0 && weight.is_finite())) {
+        if weights
+            .iter()
+            .any(|weight| !(*weight > 0.0 && weight.is_finite()))
+        {
             return Err("a weight is not above 0".to_owned());
         }
         Ok(Self {

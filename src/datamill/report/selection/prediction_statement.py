@@ -12,7 +12,8 @@ from datamill.selection.prediction.commit_prediction import (
     FiredIndicator,
 )
 
-_MOST_NAMES = 3
+_MOST_NAMES = 2
+_MOST_INDICATORS = 1
 _MOST_FEATURES = 12
 
 
@@ -26,7 +27,7 @@ def state_prediction(found: CommitPrediction) -> list[Part]:
                 "run" if item.run else "skip",
                 "" if item.probability is None else format_share(item.probability),
                 item.direction if item.run else "",
-                item.reason or "; ".join(_tell(fired) for fired in item.indicators),
+                item.reason or _tell_indicators(item.indicators),
             )
             for item in sorted(found.predictions, key=lambda item: not item.run)
         ]
@@ -60,6 +61,13 @@ def explain_prediction(found: CommitPrediction, benchmark: str | None = None) ->
             headers = ("function", "what became of it")
             parts += [BLANK, build_table(headers, rows, words=2, last_words=1)]
     return parts
+
+
+def _tell_indicators(fired: tuple[FiredIndicator, ...]) -> str:
+    """The first of them; `explain` has all."""
+    more = len(fired) - _MOST_INDICATORS
+    told = "; ".join(map(_tell, fired[:_MOST_INDICATORS]))
+    return f"{told}; {more} more" if more > 0 else told
 
 
 def _tell(fired: FiredIndicator) -> str:

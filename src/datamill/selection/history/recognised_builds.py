@@ -58,7 +58,7 @@ keep = []
 repetitions = 5
 timeout = "1min"
 
-{also}# Commits that need another command get a table of their own, with since = "COMMIT".
+{also}# Commits that need another command get their own table, with since = "COMMIT".
 [[build]]
 command = "{build.command}"
 

@@ -109,7 +109,7 @@ def _check(settings: SelectionSettings, where: str) -> None:
     paths = [*settings.binaries, *settings.keep, *(path for item in settings.build for path in item.binaries)]
     for path in paths:
         if not path or path.startswith("/") or ".." in path.split("/"):
-            refuse(f'"{path}" is no path inside a checkout', "Name it from the top of the repository.")
+            refuse(f'"{path}" is not a path inside a checkout', "Name it from the top of the repository.")
     names = [item.name for item in settings.benchmark]
     for name in names:
         if not name or names.count(name) > 1:
@@ -123,9 +123,9 @@ def _check(settings: SelectionSettings, where: str) -> None:
             f"Write {REPETITIONS} or more.",
         )
     if settings.truth.rule not in RULES:
-        refuse(f'"{settings.truth.rule}" is no rule', f"Choose among {', '.join(RULES)}.")
+        refuse(f'"{settings.truth.rule}" is not a rule', f"Choose among {', '.join(RULES)}.")
     if settings.truth.response not in RESPONSES:
-        refuse(f'"{settings.truth.response}" is no response', f"Choose among {', '.join(RESPONSES)}.")
+        refuse(f'"{settings.truth.response}" is not a response', f"Choose among {', '.join(RESPONSES)}.")
     if settings.truth.threshold is not None and not 0 <= settings.truth.threshold < 1:
         refuse("the threshold of truth is a share", "Write 0.01 for 1%.")
     for key, value in (("build_timeout", settings.build_timeout), ("timeout", settings.timeout)):

@@ -47,7 +47,7 @@ def decode_model(json: bytes, where: str) -> TrainedModel:
         found = msgspec.json.decode(json, type=TrainedModel)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(
-            f"is no predictor: {error}", where=where, remedy="Train anew: datamill selection train."
+            f"is not a predictor: {error}", where=where, remedy="Train anew: datamill selection train."
         ) from error
     if found.schema != SCHEMA:
         raise InputError(

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from datamill.selection.predictors.calibration import fit_platt
 from datamill.selection.predictors.case import Case, keep_labelled
-from datamill.selection.predictors.feature_matrix import fit_scaling
 from datamill.selection.predictors.models.stumps import Boosted, Stump
+from datamill.selection.predictors.preparation.calibration import fit_platt
+from datamill.selection.predictors.preparation.feature_matrix import fit_scaling
 
 #: Rounds, the share of each one's step, and the penalty on a leaf's squared value.
 ROUNDS, RATE, PENALTY = 60, 0.2, 1.0

@@ -11,9 +11,9 @@ import numpy as np
 
 from datamill import _native
 from datamill.selection.predictors.case import Case, Fit, keep_labelled
-from datamill.selection.predictors.feature_matrix import fit_scaling
 from datamill.selection.predictors.models.forest import Forest, Tree
-from datamill.selection.predictors.time_weights import weigh_by_time
+from datamill.selection.predictors.preparation.feature_matrix import fit_scaling
+from datamill.selection.predictors.preparation.time_weights import weigh_by_time
 
 SEED = 2019
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from datamill.selection.predictors.case import Case, keep_labelled
-from datamill.selection.predictors.feature_matrix import fit_scaling
 from datamill.selection.predictors.models.linear import Logistic
+from datamill.selection.predictors.preparation.feature_matrix import fit_scaling
 
 #: Weight of the penalty: half the sum of squares of the coefficients times this, beside the sum of
 #: log-losses.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from datamill.experiment.messages.numbers import format_share
 from datamill.selection.predictors.case import Case, Model, keep_labelled
 from datamill.selection.predictors.models.guarded import Guarded, ScoringModel
 from datamill.selection.predictors.models.probability import choose_least
@@ -42,7 +43,7 @@ class GuardedFit:
         if least == -math.inf:
             changes = sum(bool(case.changed) for case in labelled)
             warnings.append(
-                f"{changes} changes are too few to promise a hit rate of {self.hit_rate:.0%}: "
+                f"{changes} changes are too few to promise a hit rate of {format_share(self.hit_rate)}: "
                 "every benchmark will run"
             )
             least = -1.0

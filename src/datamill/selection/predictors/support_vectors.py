@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datamill import _native
-from datamill.selection.predictors.calibration import fit_platt
 from datamill.selection.predictors.case import Case, Fit, keep_labelled
-from datamill.selection.predictors.feature_matrix import fit_scaling
 from datamill.selection.predictors.models.kernel_machine import DEGREE, Kernel, KernelMachine
-from datamill.selection.predictors.time_weights import weigh_by_time
+from datamill.selection.predictors.preparation.calibration import fit_platt
+from datamill.selection.predictors.preparation.feature_matrix import fit_scaling
+from datamill.selection.predictors.preparation.time_weights import weigh_by_time
 
 COST = 1.0
 #: Parts from whose predictions by machines of the other parts probabilities are calibrated.

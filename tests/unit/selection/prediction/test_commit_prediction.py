@@ -89,7 +89,7 @@ def test_a_model_that_was_written_decides_as_before(predictor):
 
 
 def test_a_damaged_model_is_refused():
-    with pytest.raises(InputError, match=r"model\.json: is no predictor"):
+    with pytest.raises(InputError, match=r"model\.json: is not a predictor"):
         decode_model(b"{}", "model.json")
 
 

@@ -12,8 +12,8 @@ from datamill.selection.predictors.forest import fit_forest
 from datamill.selection.predictors.logistic import fit_logistic
 from datamill.selection.predictors.models.probability import choose_least
 from datamill.selection.predictors.operating_points import GuardedFit, find_conformal_least
+from datamill.selection.predictors.preparation.time_weights import weigh_by_time
 from datamill.selection.predictors.support_vectors import compare_rows, fit_support_vectors
-from datamill.selection.predictors.time_weights import weigh_by_time
 
 
 def draw_history(seed=1, count=160):

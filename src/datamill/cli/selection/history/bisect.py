@@ -35,7 +35,7 @@ def bisect(
     """Find the commit after GOOD, up to BAD, that changed BENCHMARK: by prediction, then by measuring.
 
     Each commit between is built and predicted; then the version whose measurement rules out most for its cost
-    is measured beside both ends, until one is left. Ends with status 1 where none was found.
+    is measured together with both ends, until one is left. Ends with status 1 where none was found.
     """
     project = find_project(repo, file, store)
     found = bisect_change(

@@ -14,6 +14,8 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.packing.git.asked_git import ask_git, last_line
 
+#: What to do about a shallow clone.
+UNSHALLOW = "The clone is shallow: git fetch --unshallow gets older commits."
 #: Words of messages that speak of speed.
 _SPEED = re.compile(
     r"\b(perf\w*|speed\w*|fast\w*|slow\w*|optimi[sz]\w*|accelerat\w*|regress\w*|cache|caching|inline|unroll\w*"
@@ -50,7 +52,7 @@ class GitHistory:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise InputError("is no folder", where=str(folder), remedy="Name a clone of the project.")
+            raise InputError("is not a folder", where=str(folder), remedy="Name a clone of the project.")
         told = ask_git(folder, "rev-parse", "--show-toplevel", "--is-shallow-repository")
         lines = told.stdout.splitlines()
         if told.returncode != 0 or len(lines) < 2:
@@ -73,11 +75,7 @@ class GitHistory:
             self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
         )
         if told.returncode != 0:
-            advice = (
-                "The clone is shallow: git fetch --unshallow gets older commits."
-                if self.is_shallow
-                else "Name a commit, tag or branch of the repository."
-            )
+            advice = UNSHALLOW if self.is_shallow else "Name a commit, tag or branch of the repository."
             raise InputError(f'there is no commit "{revision}"', where=str(self.top), remedy=advice)
         return told.stdout.decode().strip()
 
@@ -93,7 +91,9 @@ class GitHistory:
             InputError: git does not understand it, or nothing is left.
         """
         if revisions.startswith("-"):
-            raise InputError(f'"{revisions}" is no range', where=argument("range", verb="selection collect"))
+            raise InputError(
+                f'"{revisions}" is not a range', where=argument("range", verb="selection collect")
+            )
         told = ask_git(
             self.top,
             "log",

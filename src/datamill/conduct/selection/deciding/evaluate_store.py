@@ -8,6 +8,7 @@ from functools import cached_property
 from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.deciding.train_model import choose_truth, read_collection
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
 from datamill.selection.evaluation.backtests import AHEAD, evaluate_epochs, evaluate_walk
 from datamill.selection.evaluation.folds import evaluate_all_tests, evaluate_full, evaluate_per_test
 from datamill.selection.evaluation.predictions import Evaluation
@@ -142,7 +143,7 @@ def evaluate_store(
         if not others:
             raise InputError(
                 "cross-project needs another store",
-                remedy="Name one or more: --other FOLDER.",
+                remedy=f"Name one or more: {argument('other', 'FOLDER', verb='selection evaluate')}.",
             )
         for other in others:
             there = read_collection(other)

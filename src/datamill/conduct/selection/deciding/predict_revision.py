@@ -9,8 +9,14 @@ from pathlib import Path
 import msgspec
 
 from datamill.conduct.selection.collecting.settings_file import Project
-from datamill.conduct.selection.collecting.walked_history import Distance, GitHistory, follow_parents
+from datamill.conduct.selection.collecting.walked_history import (
+    UNSHALLOW,
+    Distance,
+    GitHistory,
+    follow_parents,
+)
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument, command
 from datamill.selection.history.ancestry import Ancestor, find_closest
 from datamill.selection.history.records import Program, Version
 from datamill.selection.prediction.commit_prediction import CommitPrediction, predict_commit
@@ -105,7 +111,7 @@ def _find_old(
             raise InputError(
                 f"{against} was not profiled",
                 where="against",
-                remedy=f"Collect it: datamill selection collect --range {against} --stride 1000000",
+                remedy=f"Collect it: {command('selection collect', range=against, stride=1000000)}",
             )
         return profiled[named], history.count_commits(named, commit)
     with follow_parents(history.top, commit) as parents:
@@ -113,7 +119,7 @@ def _find_old(
     if found is None:
         remedy = "Collect versions before it: datamill selection collect."
         if history.is_shallow:
-            remedy = "The clone is shallow: git fetch --unshallow gets older commits."
+            remedy = UNSHALLOW
         raise InputError(
             f"no ancestor of {commit[:9]} was profiled", where=str(project.store.folder), remedy=remedy
         )
@@ -149,7 +155,8 @@ def _find_new(
         raise InputError(
             f"{commit[:9]} does not build: {reason}",
             where=str(history.top),
-            remedy="Build it yourself, and name the folder with its binaries (--built).",
+            remedy="Build it yourself, and name the folder with its binaries: "
+            f"{argument('built', verb='selection predict')}.",
         )
     version = Version(
         commit=commit,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.deciding.user_features import read_user_features
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import command
 from datamill.selection.history.collection import (
     Collection,
     Pairing,
@@ -57,7 +58,8 @@ def read_collection(project: Project) -> Collection:
         raise InputError(
             "has no version that was built",
             where=str(store.folder),
-            remedy="Correct the build in the settings, then: datamill selection collect --retry-failed",
+            remedy="Correct the build in the settings, then: "
+            + command("selection collect", retry_failed=True),
         )
     return found
 

@@ -2,9 +2,7 @@
 
 use datamill_numeric::classify::machine::Kernel;
 use datamill_numeric::classify::{Cases, forest, machine};
-use numpy::{
-    IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -77,7 +75,11 @@ fn fit_machine<'py>(
         "sigmoid" => Kernel::Sigmoid,
         "polynomial" => Kernel::Polynomial,
         "rbf" => Kernel::Rbf,
-        other => return Err(PyValueError::new_err(format!("no kernel is called {other}"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "no kernel is called {other}"
+            )));
+        }
     };
     let cases = Cases::new(
         values.as_slice()?,
@@ -89,7 +91,11 @@ fn fit_machine<'py>(
     let found = py
         .detach(|| machine::fit(cases, kernel, gamma, cost))
         .map_err(PyValueError::new_err)?;
-    Ok((found.coefficients.into_pyarray(py), found.bias, found.converged))
+    Ok((
+        found.coefficients.into_pyarray(py),
+        found.bias,
+        found.converged,
+    ))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,0 +1,1 @@
+"""What predictors make of cases and scores: scaled features, weights, probabilities."""
