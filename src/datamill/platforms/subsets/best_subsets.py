@@ -223,7 +223,7 @@ def _check(predictors: FloatArray, response: FloatArray) -> tuple[FloatArray, Fl
 def _join(row_sets: Sequence[IntArray] | None, count: int) -> tuple[IntArray, IntArray]:
     """Sets one after the other, and where each begins."""
     if row_sets is None:
-        return np.arange(count), np.array([0, count])
+        return np.arange(count, dtype=np.int64), np.array([0, count], dtype=np.int64)
     sets = [np.asarray(rows, np.int64) for rows in row_sets]
     rows = np.concatenate([*sets, np.empty(0, np.int64)])
     if rows.size and (rows.min() < 0 or rows.max() >= count):
