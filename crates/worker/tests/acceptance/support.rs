@@ -52,6 +52,7 @@ impl Bench {
                 isolation: IsolationWanted::Plain,
                 needs: Default::default(),
                 covered: Vec::new(),
+                quiet: None,
                 build: BuildPolicy::Fresh,
                 seed: 1,
                 build_seed: None,
