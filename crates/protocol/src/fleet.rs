@@ -8,8 +8,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::QuietRule;
 use crate::offer::FactorOffer;
-use crate::quiet::QuietRule;
 use crate::record::{Accelerator, HostFacts, IsolationKind, TrialRecord};
 use crate::spec::{KernelInterface, TrialSpec};
 
@@ -298,7 +298,7 @@ pub enum ReportContent {
         /// The machine, as it is now.
         inventory: Box<Inventory>,
         /// What its owner allows now.
-        policy: Policy,
+        policy: Box<Policy>,
         /// Attempts on its disk: taken and not yet reported.
         attempts: Vec<String>,
         /// The process that says it; absent when its number could not be kept.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::QuietFacts;
 use crate::disturbance::DisturbanceFacts;
-use crate::quiet::QuietFacts;
 use crate::spec::{BuildPolicy, Needs};
 
 /// What happened in one attempt at one trial.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::quiet::QuietRule;
+use crate::QuietRule;
 
 /// One planned trial, as handed to `datamill-worker run-trial`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -13,7 +13,7 @@ from datamill.cli.coordinator.coordinator_client import ChangedPlanError, Coordi
 from datamill.client_settings import ClientSettings
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.accounts import MachineToken, TokenRequest
-from datamill.protocol.api.workers import WorkerLine
+from datamill.protocol.api.fleet.workers import WorkerLine
 
 WORKER: dict[str, Any] = {
     "name": "pi", "worker_id": "1", "owner": "ann", "state": "idle", "state_reason": "",

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from datamill.cli.fleet.registry import forbid, register_folder, show_fleet_factors
 from datamill.cli.machine.factors import factors
 from datamill.experiment.errors import InputError
-from datamill.protocol.api.factors import FleetFactor, FleetFactorDetail, MachineLevels
+from datamill.protocol.api.fleet.factors import FleetFactor, FleetFactorDetail, MachineLevels
 
 ASLR = FleetFactor("aslr", "process", "layout", None, None, None, "It hides bugs.", {"on": 2, "off": 1})
 OWN = FleetFactor("swappiness", "host", "how eagerly", "a" * 64, "ada", 1.0, None, {})

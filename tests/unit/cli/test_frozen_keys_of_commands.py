@@ -45,8 +45,8 @@ from datamill.protocol.api.plans import (
     PlannedWorker,
     SubmissionPlan,
 )
-from datamill.protocol.api.queue import FleetQueue, QueuedExperiment, QueuedUser
-from datamill.protocol.api.workers import WorkerLine
+from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser
+from datamill.protocol.api.fleet.workers import WorkerLine
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 from datamill.protocol.offers import FactorOffer, MissingLevel
 from datamill.protocol.trial import DisturbanceFacts, HostFacts

@@ -49,7 +49,7 @@ impl Agent<'_> {
     pub(crate) fn hello(&self) -> Result<ReportContent, String> {
         Ok(ReportContent::Hello {
             inventory: Box::new(self.machine.inventory(&self.folder.cache())),
-            policy: read_policy(&self.folder.policy(), self.machine)?,
+            policy: Box::new(read_policy(&self.folder.policy(), self.machine)?),
             attempts: list_spooled(self.folder).map_err(|error| error.to_string())?,
             session: self.session.clone(),
         })

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::fault::fault_point;
-use super::processor_group::{enter_group, remove_group};
-use super::processor_list::{Processors, parse_list};
+use super::processors::{Processors, enter_group, parse_list, remove_group};
 use super::setting::{read_setting, write_setting};
 use super::swap_area::{make_swap_file, swap_areas_in_use, swap_off, swap_on};
 use super::threads::{Places, ThreadId, clear_processors, restore_places};

@@ -3,8 +3,7 @@
 mod change;
 mod fault;
 mod journal;
-mod processor_group;
-mod processor_list;
+mod processors;
 mod restore;
 mod setting;
 mod swap_area;
@@ -15,8 +14,9 @@ pub use change::{Change, NoUserVerbs, UserVerbs};
 #[cfg(test)]
 pub(crate) use fault::{die_at_step, fault_point};
 pub use journal::{Entry, Journal, JournalContent, JournalError, PlannedChange};
-pub(crate) use processor_group::find_group;
-pub(crate) use processor_list::{Processors, format_list, format_mask, parse_list, parse_mask};
+pub(crate) use processors::{
+    Processors, find_group, format_list, format_mask, parse_list, parse_mask,
+};
 pub use restore::{ChangeError, Restored, foresee_restore, make_changes, restore_host};
 pub(crate) use setting::write_setting;
 pub use setting::{check_writable, plan_setting, read_setting};

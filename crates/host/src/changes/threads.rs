@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::fault::fault_point;
-use super::processor_list::{Processors, format_list, parse_list};
+use super::processors::{Processors, format_list, parse_list};
 
 /// Flags of the kernel's threads, and of those that it lets nobody move.
 const KERNEL_THREAD: u64 = 0x0020_0000;

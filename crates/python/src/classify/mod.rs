@@ -58,10 +58,6 @@ fn grow_forest<'py>(
 
 /// A support vector machine: coefficients of the rows, the bias, and whether it converged.
 #[pyfunction]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "arrays cross this border one by one"
-)]
 fn fit_machine<'py>(
     py: Python<'py>,
     values: PyReadonlyArray2<'py, f64>,

@@ -16,7 +16,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.experiment.messages.numbers import format_count, format_figures, format_share
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.quantities import format_duration
-from datamill.protocol.api.queue import (
+from datamill.protocol.api.fleet.queue import (
     FleetQueue,
     PriorityRequest,
     QueuedExperiment,

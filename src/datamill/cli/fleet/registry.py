@@ -18,7 +18,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.packing.members import pack_members
 from datamill.packing.user_factors import read_user_factor
-from datamill.protocol.api.factors import FactorBan, FactorRegistration, FleetFactor, FleetFactorDetail
+from datamill.protocol.api.fleet.factors import FactorBan, FactorRegistration, FleetFactor, FleetFactorDetail
 
 
 def show_fleet_factors(coordinator: CoordinatorClient, name: str | None, *, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.quantities import format_duration
-from datamill.protocol.api.workers import WorkerLine
+from datamill.protocol.api.fleet.workers import WorkerLine
 
 _STATE_STYLES = {
     "idle": "green",

@@ -17,7 +17,7 @@ from datamill.cli.console import make_console
 from datamill.cli.coordinator.coordinator_settings import coordinator_options, read_settings
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.accounts import MachineToken, TokenRequest
-from datamill.protocol.api.workers import WorkerLine
+from datamill.protocol.api.fleet.workers import WorkerLine
 
 if TYPE_CHECKING:
     from datamill.guests.images.image import GuestImage

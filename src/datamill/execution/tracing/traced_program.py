@@ -57,7 +57,7 @@ def opening_ledger(
                 raise InputError(
                     f"there is no room for {-(-reserved[1] >> 20)} MiB of latencies in {folder}: "
                     f"{error.strerror}",
-                    remedy=f"Keep fewer of them with {argument('calls')}.",
+                    remedy=f"Keep fewer of them with {argument('calls', verb='allocators trace')}.",
                 ) from error
             with mmap.mmap(file.fileno(), size) as mapped:
                 yield path, mapped

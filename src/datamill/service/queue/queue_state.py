@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from django.contrib.auth.models import AnonymousUser, User
 
-from datamill.protocol.api.queue import FleetQueue, QueuedExperiment, QueuedUser, UserShareLine
+from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser, UserShareLine
 from datamill.service.accounts import list_visible_experiments
 from datamill.service.coordinator.sharing.fair_queue import (
     USUAL_PRIORITY,

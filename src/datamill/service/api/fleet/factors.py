@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Body, Path, Router
 
 from datamill.experiment.messages.suggestions import suggest_name
-from datamill.protocol.api.factors import FactorBan, FactorRegistration, FleetFactor, FleetFactorDetail
+from datamill.protocol.api.fleet.factors import FactorBan, FactorRegistration, FleetFactor, FleetFactorDetail
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import NotFoundError, check_admin, find_user
 from datamill.service.api.schemas import Name, RequestBody, describe_record

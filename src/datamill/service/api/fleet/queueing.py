@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja import Body, Path, Router
 
 from datamill.protocol.api.problems import Problem
-from datamill.protocol.api.queue import (
+from datamill.protocol.api.fleet.queue import (
     FleetQueue,
     PriorityRequest,
     QueuedExperiment,

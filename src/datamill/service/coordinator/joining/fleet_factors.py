@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.factors.offers import explain_unavailable
-from datamill.protocol.api.factors import FleetFactor, FleetFactorDetail, MachineLevels
+from datamill.protocol.api.fleet.factors import FleetFactor, FleetFactorDetail, MachineLevels
 from datamill.protocol.fleet import Policy
 from datamill.protocol.offers import FactorOffer
 from datamill.service.coordinator.joining.hardware import read_inventory, read_policy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -26,7 +25,7 @@ LEAST_SHARE, MOST_SHARE = 0.01, 100.0
 def show_queue(request: HttpRequest) -> HttpResponse:
     """Who waits for what, and for administrators the shares of all users."""
     user = find_user(request)
-    context: dict[str, Any] = {"queue": describe_queue(user, time.time()), "mine": describe_share(user)}
+    context: dict[str, object] = {"queue": describe_queue(user, time.time()), "mine": describe_share(user)}
     if user.is_superuser:
         context["shares"] = [describe_share(one) for one in User.objects.order_by("username")]
     return show_page(request, "queue.html", context, section="queue")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::fault::fault_point;
+use crate::changes::fault::fault_point;
 
 /// Name of the group of a trial.
 const GROUP: &str = "datamill-shield";
@@ -31,8 +31,8 @@ pub fn find_group(proc: &Path) -> Result<(PathBuf, PathBuf), String> {
         })
         .ok_or("this process is in no group of the controller cpuset")?;
     let home = mount.join(own);
-    super::setting::check_writable(&mount.join("cgroup.procs"))?;
-    super::setting::check_writable(&home.join("cgroup.procs"))?;
+    crate::changes::check_writable(&mount.join("cgroup.procs"))?;
+    crate::changes::check_writable(&home.join("cgroup.procs"))?;
     Ok((mount.join(GROUP), home))
 }
 

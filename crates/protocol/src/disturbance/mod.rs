@@ -1,7 +1,13 @@
 //! Facts that tell whether a trial was disturbed; `results/judgement/validity` judges them.
 
+mod noise;
+mod quiet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use noise::*;
+pub use quiet::*;
 
 /// What else went on while `run.sh` ran. Counts and times are of the whole machine, from just before
 /// to just after `run.sh`; a figure that this host does not tell is absent and named in `untold`.
