@@ -277,8 +277,8 @@ mod tests {
             let machine = fit(cases, kernel, 2.0, 1.0).unwrap();
             assert!(machine.converged);
             assert!(machine.coefficients.iter().sum::<f64>().abs() < 1e-9);
-            for row in 0..rows as usize {
-                let sign = if labels[row] { 1.0 } else { -1.0 };
+            for (row, &label) in labels.iter().enumerate() {
+                let sign = if label { 1.0 } else { -1.0 };
                 let margin = sign * decide(&machine, cases, kernel, 2.0, cases.row(row));
                 let alpha = machine.coefficients[row] * sign;
                 assert!((-1e-12..=1.0 + 1e-12).contains(&alpha));
