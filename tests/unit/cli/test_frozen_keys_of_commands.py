@@ -36,6 +36,8 @@ from datamill.experiment.gate.gate import Gate
 from datamill.packing.git.git_trees import GitTree
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
+from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser
+from datamill.protocol.api.fleet.workers import WorkerLine
 from datamill.protocol.api.machines import MachineScore, ScoreList
 from datamill.protocol.api.plans import (
     AcceptedSubmission,
@@ -45,8 +47,6 @@ from datamill.protocol.api.plans import (
     PlannedWorker,
     SubmissionPlan,
 )
-from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser
-from datamill.protocol.api.fleet.workers import WorkerLine
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 from datamill.protocol.offers import FactorOffer, MissingLevel
 from datamill.protocol.trial import DisturbanceFacts, HostFacts

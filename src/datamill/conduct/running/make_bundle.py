@@ -79,6 +79,7 @@ def _pack_package(facts: PackageFacts, folder: str, pack: Callable[[Path, str], 
         bytes=packed.size_bytes,
         files=facts.files,
         has_setup=facts.has_setup,
+        has_collect=facts.has_collect,
     )
 
 

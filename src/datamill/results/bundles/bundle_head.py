@@ -11,8 +11,11 @@ READ_FORMATS = (1, 2)
 SEALED_FORMAT = 2
 
 
-class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A package as the bundle keeps it: a `.tar.gz` under `packages/` and its SHA-256."""
+class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A package as the bundle keeps it: a `.tar.gz` under `packages/` and its SHA-256.
+
+    `has_collect` is written where there is no `collect.sh`: bundles made before it was do not say.
+    """
 
     name: str
     file: str
@@ -20,6 +23,7 @@ class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
     files: int
     has_setup: bool
+    has_collect: bool = True
 
 
 class BundleFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

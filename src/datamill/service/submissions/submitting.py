@@ -130,6 +130,7 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
                 bytes=size,
                 files=facts.files,
                 has_setup=facts.has_setup,
+                has_collect=facts.has_collect,
             )
         )
     # The submission only had what its sender claims about the files.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from integration.service.fleets import (
     START_S,
@@ -24,10 +25,11 @@ from datamill.protocol.fleet import (
     GaveUp,
     Taken,
 )
+from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.state.invariants import find_violations
-from datamill.service.models import Artifact, Attempt, Event, FleetWorker
+from datamill.service.models import Artifact, Attempt, Event, FleetExperiment, FleetWorker
 
 
 @pytest.mark.usefixtures("memory_database")
@@ -58,6 +60,18 @@ def test_a_record_that_cannot_be_what_was_leased_is_faulty(change: dict[str, obj
     assert attempt.record is not None
     assert attempt.trial.state == "planned"
     assert send_orders()[worker_id].receipts == (lease.attempt,)
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_a_package_without_collect_owes_no_such_phase() -> None:
+    worker_id, lease = lease_one()
+    stored = FleetExperiment.objects.get()
+    head = msgspec.json.decode(bytes(stored.head), type=BundleHead)
+    packages = tuple(msgspec.structs.replace(package, has_collect=False) for package in head.packages)
+    stored.head = msgspec.json.encode(msgspec.structs.replace(head, packages=packages))
+    stored.save()
+    say(worker_id, tell_record(lease, make_record(lease, collect=None)))
+    assert find_attempt(lease.attempt).state == "counted"
 
 
 @pytest.mark.usefixtures("database")

@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from ninja import Body, Path, Router
 
-from datamill.protocol.api.problems import Problem
 from datamill.protocol.api.fleet.queue import (
     FleetQueue,
     PriorityRequest,
@@ -17,6 +16,7 @@ from datamill.protocol.api.fleet.queue import (
     ShareRequest,
     UserShareLine,
 )
+from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import (
     NotFoundError,
     check_admin,

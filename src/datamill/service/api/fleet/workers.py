@@ -16,8 +16,8 @@ from ninja import Path, Router
 from ninja.errors import AuthenticationError
 
 from datamill.experiment.errors import InputError
-from datamill.protocol.api.problems import Problem
 from datamill.protocol.api.fleet.workers import WorkerDetail, WorkerLine
+from datamill.protocol.api.problems import Problem
 from datamill.protocol.fleet import CredentialRequest, EnrolmentRequest
 from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
 from datamill.service.api.credentials import note_unknown_secret

@@ -52,6 +52,12 @@ def load_stored_experiments(experiment_ids: Iterable[int]) -> dict[int, StoredEx
     return {number: _read_stored_experiment(user, text, bytes(head)) for number, user, text, head in rows}
 
 
+def has_collect(experiment_id: int, package_sha256: str) -> bool:
+    """Tell whether a package of a stored experiment has a `collect.sh`."""
+    packages = load_stored_experiments([experiment_id])[experiment_id].head.packages
+    return all(package.has_collect for package in packages if package.sha256 == package_sha256)
+
+
 def decode_planned_trial(plan: bytes) -> PlannedTrial:
     """Return the planned trial that a row of trials holds."""
     return _PLANNED.decode(plan)

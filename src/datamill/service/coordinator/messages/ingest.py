@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 from datamill.protocol.trial import TrialRecord
 from datamill.service.coordinator.joining.enrolment import MOST_POLICY_BYTES, describe_clock
 from datamill.service.coordinator.leasing.entries import AttemptEntry, WorkerEntry
-from datamill.service.coordinator.leasing.leases import decode_planned_trial
+from datamill.service.coordinator.leasing.leases import decode_planned_trial, has_collect
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.messages.artifacts import ArtifactBook
 from datamill.service.coordinator.messages.chatter import limit_chatter
@@ -292,6 +292,7 @@ class _Batch:
             attempt=attempt.number,
             package_sha256=trial.package_sha256,
             purpose=trial.purpose,
+            has_collect=record.collect is not None or has_collect(trial.experiment_id, trial.package_sha256),
         ) or self.artifacts.find_fault(worker.worker_id, trial.purpose, record.outcome, content.artifacts)
         if fault:
             self._refuse(worker.worker_id, f"{attempt.key}: {fault}")

@@ -19,8 +19,12 @@ def find_fault(
     attempt: int,
     package_sha256: str,
     purpose: str,
+    has_collect: bool,
 ) -> str:
-    """Return why a record is not that of the leased attempt, or lacks a phase; empty when it is sound."""
+    """Return why a record is not that of the leased attempt, or lacks a phase; empty when it is sound.
+
+    A package that has no `collect.sh` has no such phase.
+    """
     if record.schema not in READ_VERSIONS:
         return f"its record has schema {record.schema}, which this coordinator does not read"
     if _holds_endless_number(record):
@@ -29,7 +33,7 @@ def find_fault(
         return f"its record is of attempt {record.attempt}, not {attempt}"
     if misfit := find_misfit(record, trial, experiment=experiment, package_sha256=package_sha256):
         return f"its record {misfit}"
-    return _find_missing_phase(record, purpose)
+    return _find_missing_phase(record, purpose, has_collect=has_collect)
 
 
 def _holds_endless_number(record: TrialRecord) -> bool:
@@ -46,11 +50,12 @@ def _holds_endless_number(record: TrialRecord) -> bool:
     return False
 
 
-def _find_missing_phase(record: TrialRecord, purpose: str) -> str:
+def _find_missing_phase(record: TrialRecord, purpose: str, *, has_collect: bool) -> str:
     if record.outcome == "completed":
         if record.failure is not None:
             return "its record is of a completed trial and names a failure"
-        needed = ("build",) if purpose == TrialPurpose.BUILD else ("run", "collect")
+        measured = ("run", "collect") if has_collect else ("run",)
+        needed = ("build",) if purpose == TrialPurpose.BUILD else measured
         for phase in needed:
             if getattr(record, phase) is None:
                 return f"its record is of a completed trial and lacks the phase {phase}"
