@@ -20,6 +20,7 @@ from datamill.experiment.file.toml_text import format_toml
 from datamill.experiment.gate.gate_file import parse_gate
 from datamill.protocol.trial import BuildFacts, CompilerFacts
 from datamill.results.foreign.recognise import FORMATS
+from datamill.selection.history.settings import parse_settings
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -159,8 +160,21 @@ def complete(block: Block) -> str:
 
 
 @pytest.mark.parametrize(
+    "block", [block for block in list_blocks("toml") if block.page == "docs/selection.md"], ids=str
+)
+def test_settings_of_the_selection_that_a_page_shows_are_such(block: Block) -> None:
+    least = 'binaries = ["a"]\n[[build]]\ncommand = "make"\n[[benchmark]]\nname = "b"\ncommand = "./a"\n'
+    shown = block.text if "[[benchmark]]" in block.text else least + block.text
+    assert parse_settings(shown).benchmark
+
+
+@pytest.mark.parametrize(
     "block",
-    [block for block in list_blocks("toml") if block.page not in ("docs/workers.md", "docs/gate.md")],
+    [
+        block
+        for block in list_blocks("toml")
+        if block.page not in ("docs/workers.md", "docs/gate.md", "docs/selection.md")
+    ],
     ids=str,
 )
 def test_an_experiment_file_that_a_page_shows_is_one(block: Block) -> None:

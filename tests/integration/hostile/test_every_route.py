@@ -22,8 +22,8 @@ from datamill.service.models import ApiKey, EnrolmentToken
 from datamill.service.serving import asgi
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-#: Refused, sent to the login page, or no such method; never shown, never done.
-DENIED = {302, 400, 401, 403, 404, 405}
+#: Refused, sent to the login page, no such method, or a body that is none; never shown, never done.
+DENIED = {302, 400, 401, 403, 404, 405, 422}
 #: In Ada's experiment, its trial, its record and its file.
 PRIVATE = (b"two-loops", b"Which is faster?")
 

@@ -67,6 +67,7 @@ def fill_route(route: str, number: int, trial: str) -> str:
         "experiment_id": number,
         "trial_id": trial,
         "name": "run.stdout",
+        "kind": "json" if "figures" in route else "csv",
     }
 
     def fill(match: re.Match[str]) -> str:
@@ -84,8 +85,13 @@ def test_no_address_shows_anything_of_a_private_experiment(private: tuple[int, s
     session = Client()
     session.force_login(bob.user)
     stranger = Client()
+    # What a body lacks is told before anything is looked up, the same of every number.
+    nothing_said = {"api/experiments/<number>/priority"}
     for route in routes:
         path = fill_route(route, number, trial)
+        if route in nothing_said:
+            assert session.post(path, b'{"priority": 2}', content_type="application/json").status_code == 404
+            continue
         for method in ("get", "post"):
             told = getattr(session, method)(path)
             assert told.status_code in (403, 404, 405), (method, path, told.status_code)

@@ -21,7 +21,8 @@ from integration.service.fleets import (
     tell_record,
 )
 
-from datamill.cli.console import CleanConsole, clean_for_terminal
+from datamill.cli.clean_console import CleanConsole
+from datamill.cli.console import clean_for_terminal
 from datamill.protocol.fleet import ArtifactFile, CompilerVersion, GaveUp, Lease, Output, Refused, Taken
 from datamill.service.coordinator.messages.ingest import ReceivedReport, ingest_reports
 from datamill.service.coordinator.state.invariants import find_violations

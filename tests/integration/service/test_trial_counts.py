@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from datamill.service.pages.experiments.trial_table import list_trials
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -22,6 +21,7 @@ from datamill.service.coordinator.state.lifecycles import TRIAL
 from datamill.service.coordinator.state.rows import insert_rows, select_rows, update_rows
 from datamill.service.coordinator.step import step
 from datamill.service.models import FleetExperiment, FleetWorker, Pace, Trial, TrialCount
+from datamill.service.pages.experiments.trials.trial_table import list_trials
 from datamill.service.progress import count_progress
 
 FOLLOWING: dict[str, list[str]] = {}

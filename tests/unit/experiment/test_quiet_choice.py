@@ -56,7 +56,7 @@ def test_the_rule_of_the_file_is_that_of_the_worker() -> None:
         ("quiet = 3", "quiet must be a word or a table, not 3"),
         ("quiet = {limits = 3}", 'unknown key "limits"'),
         ("quiet = {processors = true}", "processors must be a number, not true"),
-        ("quiet = {limit = 5000}", "limit must be from 0.1 to 3600 s, not 5000"),
+        ("quiet = {limit = 5000}", "limit must be from 0.1 to 3\u202f600 s, not 5\u202f000"),
         ("quiet = {window = 10, limit = 5}", "no window of 10 s fits into a limit of 5 s"),
         ('quiet = {when = "now"}', 'unknown quiet "now"'),
     ],

@@ -75,7 +75,8 @@ def test_the_deadline_leaves_time_for_limits_warm_ups_and_a_reboot() -> None:
     limits = lease.spec.limits
     scripts = limits.setup_timeout_s + limits.run_timeout_s + limits.collect_timeout_s
     assert lease.expected_s > scripts + 600.0 + 120.0
-    assert lease.expected_s < scripts + 600.0 + 120.0 + 60.0
+    # After a reboot it waits up to a minute until the machine is quiet.
+    assert lease.expected_s < scripts + 600.0 + 120.0 + 60.0 + 60.0
 
 
 @pytest.mark.usefixtures("database")

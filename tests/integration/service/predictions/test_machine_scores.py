@@ -18,7 +18,7 @@ from integration.service.predictions.fingerprinted_fleet import (
 )
 
 from datamill.packing.fingerprint_suite import digest_suite
-from datamill.service.answers import machine_scores
+from datamill.service.answers.elsewhere import machine_scores
 from datamill.verbs.inputs.scores import read_scores
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")

@@ -22,7 +22,7 @@ from integration.service.predictions.fingerprinted_fleet import (
 from datamill.cli.platforms.fleet import fleet_inputs
 from datamill.cli.platforms.platforms import platforms
 from datamill.protocol.api.machines import MachineScore, MachineTime, PackageTimes, ScoreList
-from datamill.service.answers import machine_scores, predictions
+from datamill.service.answers.elsewhere import machine_scores, predictions
 from datamill.verbs.platforms.fleet_tables import predict_from_fleet
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")

@@ -26,14 +26,17 @@ _PREDICTORS = ("perphecy", "logistic", "boosting", "always", "never")
     "names",
     multiple=True,
     type=click.Choice([*EVALUATIONS, "all"]),
-    help=f"Which; repeatable [{', '.join(DEFAULTS)}].",
+    metavar="NAME",
+    help=f"One of {', '.join(EVALUATIONS)}, or all; repeatable [{', '.join(DEFAULTS)}].",
 )
 @click.option(
     "--predictor",
     "predictors",
     multiple=True,
     type=click.Choice([*(item.name for item in PREDICTORS), "all"]),
-    help=f"Which; repeatable [{', '.join(_PREDICTORS)}].",
+    metavar="NAME",
+    help=f"One of {', '.join(item.name for item in PREDICTORS)}, or all; repeatable "
+    f"[{', '.join(_PREDICTORS)}].",
 )
 @click.option("--truth", type=click.Choice(RULES), help="What counts as a change [as the settings say].")
 @click.option("--miss-cost", type=click.FloatRange(0, min_open=True), default=19.0, help="As for train [19].")
