@@ -11,7 +11,7 @@ PAGES = (
     "/experiments/3", "/experiments/3/answer", "/experiments/3/analysis?verb=anova&factor=package",
     "/experiments/1/elsewhere",
     "/experiments/new", "/experiments/new/machines", "/experiments/new/space", "/experiments/new/file",
-    "/workers", "/workers/atom", "/quarantine", "/account", "/words",
+    "/workers", "/workers/atom", "/queue", "/factors", "/quarantine", "/account", "/words",
 )  # fmt: skip
 
 #: Faults of a page, and its text that is too pale for WCAG AA.
