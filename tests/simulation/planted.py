@@ -151,9 +151,9 @@ def reports_are_acknowledged_unread() -> None:
 @plant
 def drained_workers_are_leased() -> None:
     """A drained worker gets further trials."""
-    from datamill.service.coordinator.experiments import dispatch
+    from datamill.service.coordinator.sharing import waiting
 
-    dispatch._NEXT = dispatch._NEXT.replace("w.state = 'idle'", "w.state IN ('idle', 'drained')")
+    waiting._IDLE = waiting._IDLE.replace("w.state = 'idle'", "w.state IN ('idle', 'drained')")
 
 
 @plant
