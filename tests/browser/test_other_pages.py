@@ -24,9 +24,9 @@ def test_a_package_is_asked_for_on_machines_that_did_not_run_it(visit: Any) -> N
     page.get_by_role("link", name="xz-vs-bzip2").click()
     page.get_by_role("link", name="On machines that did not run it").click()
     page.get_by_role("heading", name="xz-vs-bzip2 on machines that did not run it").wait_for()
-    visit.open("/experiments/3/elsewhere")
+    visit.open("/experiments/4/elsewhere")
     page.get_by_text("No trial of its design has ended, so there is nothing to predict from.").wait_for()
-    page.get_by_role("link", name="#3").click()
+    page.get_by_role("link", name="#4").click()
     page.get_by_role("heading", name="debug-it").wait_for()
 
 
