@@ -31,7 +31,7 @@ pub struct Assignment<'a> {
     pub interrupt: &'a Interrupt,
     /// The kernel's log, opened before the world was entered.
     pub kernel_log: Option<&'a KernelLog>,
-    /// The host's processes that are none of the trial's, found before the world was entered.
+    /// The host's processes that do not belong to the trial, found before the world was entered.
     pub others: Option<&'a OtherProcesses>,
     /// Factors of the environment that the experiment brings along.
     pub environment_factors: &'a [EnvironmentFactor],

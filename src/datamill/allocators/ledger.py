@@ -153,7 +153,7 @@ def read_ledger(ledger: bytes | mmap) -> AllocationTrace:
 
 
 def _find_median(counts: list[int]) -> float:
-    """The middle of the bucket that half of all times are below or in; 0 where there are none."""
+    """The middle of the bucket that half of all times are below or in; 0 without times."""
     half, passed = sum(counts) / 2, 0
     for bucket, count in enumerate(counts):
         passed += count

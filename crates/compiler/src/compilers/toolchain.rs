@@ -45,7 +45,7 @@ pub(crate) struct Toolchain {
 /// What becomes of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Driver {
-    /// It is none of this compiler's: it compiles for another machine, or does not compile.
+    /// It does not belong to this compiler: it compiles for another machine, or does not compile.
     Own,
     /// This program stands in, with options before those of the call.
     Replaced(PathBuf, Vec<OsString>),

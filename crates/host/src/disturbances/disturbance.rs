@@ -264,7 +264,7 @@ fn named_values(text: &str, names: &[&'static str]) -> BTreeMap<&'static str, u6
     values
 }
 
-/// What all disks read and wrote since the start of the machine; absent where it tells of none.
+/// What all disks read and wrote since the start of the machine; absent where the kernel does not say.
 ///
 /// Only whole devices that are no others' disguise count: a partition's bytes are its disk's, too.
 fn disk_bytes(diskstats: &str) -> Option<u64> {

@@ -76,7 +76,7 @@ fn start_stranger() -> i32 {
         .unwrap()
 }
 
-/// What `shield` changes here; none, with a printed reason, where it cannot be had.
+/// What `shield` changes here; where it does not work, nothing, with a printed reason.
 fn plan_shield(host: &Host) -> Option<(HostLevels, Vec<PlannedChange>)> {
     let mut levels = HostLevels::default();
     levels.parse_level("shield", "last").unwrap().unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// Processors by their numbers.
 pub type Processors = BTreeSet<u32>;
 
-/// Numbers above this are none of a processor in any kernel.
+/// No kernel numbers a processor higher than this.
 const LARGEST: u32 = 8191;
 
 /// The processors of a list such as `0-1,3`.

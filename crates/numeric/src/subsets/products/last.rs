@@ -78,7 +78,7 @@ impl Search<'_> {
             room.put(&mut seconds.rooms, at);
             at += WIDE;
         }
-        // Lanes from the last on are none.
+        // Lanes from the last on do not count.
         noted &= (1 << count) - 1;
         for second in lane + 1..count {
             if noted >> second & 1 == 1 && !self.note_second(size, lanes, second, least)? {
@@ -136,7 +136,7 @@ impl Search<'_> {
             noted |= excess.find_up_to(room) << at;
             at += WIDE;
         }
-        // Lanes from the last on are none.
+        // Lanes from the last on do not count.
         noted &= (1 << count) - 1;
         if noted != 0 {
             self.note_thirds(size, lanes, second, noted);

@@ -30,7 +30,7 @@ _QUOTED_CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class BuiltVersion:
-    """What became of a version: its program, or the reason why there is none."""
+    """What became of a version: its program, or why it has no program."""
 
     outcome: Outcome
     program: Program | None = None
