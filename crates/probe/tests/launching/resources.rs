@@ -129,11 +129,6 @@ fn tiny_program() -> Option<PathBuf> {
     Some(program)
 }
 
-fn median(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values[values.len() / 2]
-}
-
 fn processor_time_ns(facts: &PhaseFacts) -> u64 {
     facts.user_time_ns + facts.system_time_ns
 }
@@ -170,7 +165,9 @@ fn processor_time_is_the_programs_own_and_not_that_of_our_preparation() {
         ours.push(processor_time_ns(&run(&request).measured.facts));
         spawned.push(spawned_time_ns(&program));
     }
-    let (ours, spawned) = (median(ours), median(spawned));
+    // Other load only adds, and our preparation would be in each of them.
+    let least = |times: Vec<u64>| times.into_iter().min().unwrap_or(0);
+    let (ours, spawned) = (least(ours), least(spawned));
     eprintln!("{ours} ns measured, {spawned} ns when spawned");
     assert!(
         ours > 0 && ours <= spawned + spawned / 4 + 10_000,

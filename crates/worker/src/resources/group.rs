@@ -30,6 +30,9 @@ pub enum Members {
 /// Time in which killed processes have left a group.
 const EMPTY_WITHIN: Duration = Duration::from_secs(10);
 
+/// Names that are tried before a machine counts as one that gives no group.
+const MOST_TRIES: u32 = 50;
+
 /// Which of the kernel's two designs a group is made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Design {
@@ -59,7 +62,20 @@ struct Part {
 
 impl Group {
     /// Makes a group, and removes those that dead workers left beside it.
+    ///
+    /// Between the making of a folder and its lock another worker may take it for abandoned; then the
+    /// next name is tried.
     pub fn make(hierarchies: &Hierarchies) -> io::Result<Self> {
+        let mut tries = 1;
+        loop {
+            match Self::try_make(hierarchies) {
+                Err(error) if tries < MOST_TRIES && was_taken(&error) => tries += 1,
+                made => return made,
+            }
+        }
+    }
+
+    fn try_make(hierarchies: &Hierarchies) -> io::Result<Self> {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH);
         let nanos = nanos.map_or(0, |since| since.as_nanos());
         let name = format!("{PREFIX}{}-{nanos}", std::process::id());
@@ -186,6 +202,15 @@ impl Part {
     }
 }
 
+/// Whether an error in the making of a group may come from a worker that cleared it away: it holds the
+/// lock, or the folder is gone.
+fn was_taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::NotFound
+    )
+}
+
 /// Removes the groups that dead workers left.
 pub fn remove_all_abandoned(hierarchies: &Hierarchies) {
     for (_, parent) in places(hierarchies).1 {
@@ -232,16 +257,22 @@ fn remove_group(path: &Path, folder: std::os::fd::BorrowedFd<'_>) -> io::Result<
 }
 
 fn remove_folders(path: &Path) -> io::Result<()> {
+    let removed = remove_folders_below(path).and_then(|()| fs::remove_dir(path));
+    match removed {
+        // Another worker was faster.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn remove_folders_below(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             remove_folders(&entry.path())?;
         }
     }
-    match fs::remove_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
+    Ok(())
 }
 
 fn open_folder(path: &Path) -> io::Result<OwnedFd> {
@@ -293,6 +324,27 @@ mod tests {
         group.remove().unwrap();
         assert!(!ended.join().unwrap().success());
         assert_eq!(groups_with(&hierarchies, &name), 0);
+    }
+
+    #[test]
+    fn workers_that_clear_away_at_the_same_time_take_no_group_from_each_other() {
+        let Some(hierarchies) = here() else { return };
+        let makers: Vec<_> = (0..4)
+            .map(|_| {
+                let hierarchies = find_hierarchies().unwrap();
+                std::thread::spawn(move || {
+                    for _ in 0..12 {
+                        Group::make(&hierarchies).unwrap().remove().unwrap();
+                    }
+                })
+            })
+            .collect();
+        while makers.iter().any(|maker| !maker.is_finished()) {
+            remove_all_abandoned(&hierarchies);
+        }
+        for maker in makers {
+            maker.join().unwrap();
+        }
     }
 
     #[test]

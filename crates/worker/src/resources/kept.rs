@@ -18,6 +18,15 @@ const BOUND_EACH_SINCE: (u32, u32) = (6, 14);
 /// Numbers that the kernel no longer gives once it has begun again from below.
 const KEPT_BACK: u64 = 300;
 
+/// Bytes of memory to which each process of a trial is held where no control group keeps them all;
+/// a trial that allows less is held to less.
+pub fn memory_ceiling() -> Option<u64> {
+    match find_hierarchies() {
+        Ok(_) => None,
+        Err(_) => Some(choose_amounts(&TrialLimits::default(), None).memory_bytes),
+    }
+}
+
 /// What keeps the processes of one trial within what they may use.
 pub struct Resources {
     pub(super) amounts: Amounts,

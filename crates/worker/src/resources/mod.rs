@@ -16,6 +16,6 @@ mod watching;
 
 pub use amounts::{Reached, files_in_world};
 pub use group::Members;
-pub use kept::{Resources, remove_abandoned_groups};
+pub use kept::{Resources, memory_ceiling, remove_abandoned_groups};
 pub use reached::{descriptor_failure, reached_failure, world_failure};
 pub use script_bounds::ScriptBounds;

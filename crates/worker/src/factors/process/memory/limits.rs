@@ -8,6 +8,7 @@ use crate::factors::process::conditions::RunConditions;
 use crate::factors::process::factor::{Asked, ProcessFactor, offer_each, refuse};
 use crate::factors::process::read_back::{Observer, Reading, witness_did};
 use crate::process::own_limit;
+use crate::resources::memory_ceiling;
 
 /// The usual soft limit of a stack, as the launcher sets it.
 const USUAL_STACK_BYTES: u64 = 8 << 20;
@@ -20,6 +21,8 @@ pub struct LimitFactor {
     resource: Resource,
     /// Least bytes with which a program still starts.
     least: u64,
+    /// What a trial is held to besides, as far as anything is.
+    ceiling: fn() -> Option<u64>,
     /// Where it is set.
     place: fn(&mut ProcessSettings) -> &mut Option<Limit>,
     /// The soft limit of a process for which nobody asks, by its hard limit.
@@ -32,6 +35,7 @@ pub const STACK_LIMIT: LimitFactor = LimitFactor {
     of: "stack",
     resource: Resource::Stack,
     least: 128 * 1024,
+    ceiling: || None,
     place: |settings| &mut settings.stack_limit,
     default: |hard| USUAL_STACK_BYTES.min(hard),
 };
@@ -42,8 +46,9 @@ pub const HEAP_LIMIT: LimitFactor = LimitFactor {
     of: "data segment",
     resource: Resource::Data,
     least: 1 << 20,
+    ceiling: memory_ceiling,
     place: |settings| &mut settings.heap_limit,
-    default: |_| own_limit(Resource::Data).0,
+    default: |hard| own_limit(Resource::Data).0.min(hard),
 };
 
 impl ProcessFactor for LimitFactor {
@@ -56,7 +61,7 @@ impl ProcessFactor for LimitFactor {
     }
 
     fn offer(&self) -> FactorOffer {
-        let unlimited = limit_refusal(LimitLevel::Set(Limit::Unlimited), self.resource);
+        let unlimited = self.refusal(LimitLevel::Set(Limit::Unlimited));
         offer_each(
             self.name,
             [
@@ -71,7 +76,7 @@ impl ProcessFactor for LimitFactor {
     }
 
     fn check(&self, level: &LimitLevel) -> Result<(), String> {
-        refuse(limit_refusal(*level, self.resource))
+        refuse(self.refusal(*level))
     }
 
     fn apply(&self, level: &LimitLevel, conditions: &mut RunConditions) -> Result<(), String> {
@@ -94,6 +99,15 @@ impl ProcessFactor for LimitFactor {
 }
 
 impl LimitFactor {
+    /// Why a level cannot be set, if so: only root may raise a hard limit.
+    fn refusal(&self, level: LimitLevel) -> Option<String> {
+        if may_raise_limits() {
+            return None;
+        }
+        let (_, hard) = own_limit(self.resource);
+        refusal_below(level, hard, (self.ceiling)())
+    }
+
     fn judge(&self, asked: &Asked<'_, LimitLevel>, (soft, hard): (u64, u64)) -> Reading {
         let expected = match asked.level.limit() {
             None => (self.default)(hard),
@@ -152,18 +166,22 @@ fn limit_name(bytes: u64) -> String {
     }
 }
 
-/// Why a limit cannot be had, if so: only root may raise a hard limit.
-fn limit_refusal(wanted: LimitLevel, resource: Resource) -> Option<String> {
-    let wanted = match wanted.limit()? {
+/// Why a level cannot be set by a process that may not raise limits.
+fn refusal_below(level: LimitLevel, hard: u64, ceiling: Option<u64>) -> Option<String> {
+    let wanted = match level.limit()? {
         Limit::Unlimited => u64::MAX,
         Limit::Bytes(bytes) => bytes,
     };
-    let (_, hard) = own_limit(resource);
-    (wanted > hard && !may_raise_limits()).then(|| {
-        format!(
-            "the hard limit of this worker is {hard} bytes, and raising it needs CAP_SYS_RESOURCE"
-        )
-    })
+    let needed = "raising it needs CAP_SYS_RESOURCE";
+    match ceiling {
+        _ if wanted > hard => Some(format!(
+            "the hard limit of this worker is {hard} bytes, and {needed}"
+        )),
+        Some(most) if wanted > most => Some(format!(
+            "without a control group each process of a trial is held to {most} bytes here, and {needed}"
+        )),
+        _ => None,
+    }
 }
 
 fn may_raise_limits() -> bool {
@@ -196,12 +214,25 @@ mod tests {
     }
 
     #[test]
+    fn a_level_above_what_trials_are_held_to_is_refused() {
+        let unlimited = LimitLevel::Set(Limit::Unlimited);
+        let little = LimitLevel::Set(Limit::Bytes(1 << 20));
+        assert_eq!(refusal_below(unlimited, u64::MAX, None), None);
+        assert_eq!(refusal_below(little, u64::MAX, Some(1 << 30)), None);
+        assert_eq!(refusal_below(LimitLevel::Default, 0, Some(0)), None);
+        let held = refusal_below(unlimited, u64::MAX, Some(1 << 30)).unwrap();
+        assert!(held.contains("is held to 1073741824 bytes"), "{held}");
+        assert!(refusal_below(unlimited, 1 << 30, None).is_some());
+    }
+
+    #[test]
     fn a_limit_is_named_as_asked_only_when_it_is_the_same() {
         let (usual, none) = ((8 << 20, u64::MAX), (u64::MAX, u64::MAX));
         for (factor, text, seen, expected) in [
             (&STACK_LIMIT, "default", usual, "default"),
             (&STACK_LIMIT, "8388608", usual, "8388608"),
             (&STACK_LIMIT, "unlimited", usual, "8388608"),
+            (&HEAP_LIMIT, "default", (1 << 30, 1 << 30), "default"),
             (&HEAP_LIMIT, "unlimited", none, "unlimited"),
             (&HEAP_LIMIT, "1048576", none, "unlimited"),
         ] {
