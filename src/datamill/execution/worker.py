@@ -23,8 +23,9 @@ from datamill.results.trials.log import decode_record
 WORKER_NAME = "datamill-worker"
 #: Names another worker binary than the one beside the command.
 WORKER_VARIABLE = "DATAMILL_WORKER"
-#: Time that a worker gets to kill its trial when the user interrupts, before it is killed itself.
-_GRACE_S = 5.0
+#: Time that a worker gets to kill its trial when the user interrupts, before it is killed itself:
+#: on a busy machine the levels of a host take seconds to be set back.
+_GRACE_S = 20.0
 
 
 class WorkerProgram:
