@@ -34,6 +34,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/events": ("visible", None),
     "experiments/<int:experiment_id>/file": ("visible", None),
     "experiments/<int:experiment_id>/answer": ("visible", None),
+    "experiments/<int:experiment_id>/answer/again": (None, "visible"),
     "experiments/<int:experiment_id>/elsewhere": ("visible", None),
     "experiments/<int:experiment_id>/verdict": ("visible", None),
     "experiments/<int:experiment_id>/analysis": ("visible", None),

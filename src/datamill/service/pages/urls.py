@@ -57,6 +57,9 @@ urlpatterns = [
     path("experiments/<int:experiment_id>/events", experiments.show_events, name="experiment-events"),
     path("experiments/<int:experiment_id>/file", experiments.download_file, name="experiment-file"),
     path("experiments/<int:experiment_id>/answer", answers.show_answer, name="experiment-answer"),
+    path(
+        "experiments/<int:experiment_id>/answer/again", answers.answer_again, name="experiment-answer-again"
+    ),
     path("experiments/<int:experiment_id>/verdict", listing.show_verdict, name="experiment-verdict"),
     path("experiments/<int:experiment_id>/analysis", analysis.show_analysis, name="experiment-analysis"),
     path("experiments/<int:experiment_id>/report", analysis.show_interactive, name="experiment-report"),
