@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from datamill.service.files.experiment_files import ExperimentFile as ExperimentFile
 from datamill.service.queue.machine_time import ExperimentTime as ExperimentTime
 from datamill.service.queue.machine_time import UserShare as UserShare
 from datamill.service.queue.machine_time import UserTime as UserTime

@@ -12,6 +12,7 @@ from datamill.service.pages.experiments import analysis, answers, elsewhere, exp
 from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import factors, quarantine, queue, workers
 from datamill.service.pages.new_experiment import steps as new_experiment
+from datamill.service.pages.packages import packages
 
 
 class FigureKind:
@@ -87,9 +88,13 @@ urlpatterns = [
         trials.download_artifact,
         name="attempt-artifact",
     ),
+    path("packages", packages.list_packages, name="packages"),
+    path("packages/<str:sha256>", packages.show_package, name="package"),
+    path("packages/<str:sha256>/archive", packages.download_package, name="package-archive"),
     path("workers", workers.list_workers, name="workers"),
     path("tokens", workers.make_token, name="token"),
     path("workers/<str:name>", workers.show_worker, name="worker"),
+    path("workers/<str:name>/noise", workers.show_noise, name="worker-noise"),
     path("workers/<str:name>/<str:change>", workers.change_worker, name="worker-change"),
     path("queue", queue.show_queue, name="queue"),
     path("queue/share", queue.change_share, name="queue-share"),
