@@ -21,6 +21,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "words": ("open", None),
     "experiments": ("member", None),
     "experiments/new": ("member", "member"),
+    "experiments/new/from": ("member", None),
     "experiments/new/upload": (None, "member"),
     "experiments/new/machines": ("member", "member"),
     "experiments/new/machines/preview": ("member", "member"),

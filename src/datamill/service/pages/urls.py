@@ -11,6 +11,7 @@ from datamill.service.pages.accounts import account, audit, login, users
 from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
 from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import factors, quarantine, queue, workers
+from datamill.service.pages.new_experiment import beginnings
 from datamill.service.pages.new_experiment import steps as new_experiment
 from datamill.service.pages.packages import packages
 
@@ -45,6 +46,7 @@ urlpatterns = [
     path("words", explanations.show_words, name="words"),
     path("experiments", listing.list_experiments, name="experiments"),
     path("experiments/new", new_experiment.choose_packages, name="new-packages"),
+    path("experiments/new/from", beginnings.choose_beginning, name="new-beginning"),
     path("experiments/new/upload", new_experiment.upload_packages, name="package-upload"),
     path("experiments/new/machines", new_experiment.choose_machines, name="new-machines"),
     path("experiments/new/machines/preview", new_experiment.preview_machines, name="new-machines-preview"),
