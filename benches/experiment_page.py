@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from django.conf import settings
 from integration.service.databases import use_database
 from integration.service.fleets import make_phase, make_record
-from integration.service.played_fleet import enrol, submit
+from integration.service.played_fleet import PACKAGE, enrol, submit
 
 MACHINES = 20
 LARGE, ANSWERED = 100_000, 6_300
@@ -178,8 +178,12 @@ def main() -> None:
         from django.test import Client
 
         from datamill.service.answers.answering import answer_experiment
+        from datamill.service.files.store import name_stored_file
         from datamill.service.models import FleetExperiment
 
+        stored = name_stored_file(PACKAGE)
+        stored.parent.mkdir(parents=True)
+        stored.write_bytes(b"ten bytes.")
         enrol([f"m{number:02d}" for number in range(MACHINES)])
         large = submit(given.trials)
         count_all(large)

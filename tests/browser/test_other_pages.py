@@ -10,9 +10,10 @@ PAGES = (
     "/experiments", "/experiments?whose=public", "/experiments/1", "/experiments/4", "/experiments/1/events",
     "/experiments/3", "/experiments/3/answer", "/experiments/3/analysis?verb=anova&factor=package",
     "/experiments/1/elsewhere",
-    "/experiments/new", "/experiments/new/from", "/experiments/new/machines", "/experiments/new/space", "/experiments/new/file",
+    "/experiments/new", "/experiments/new/from", "/experiments/new/machines", "/experiments/new/space",
+    "/experiments/new/file",
     "/packages", "/packages?whose=all&search=unheard-of", "/workers", "/workers/atom",
-    "/workers?search=unheard-of", "/queue", "/factors", "/quarantine", "/account", "/words",
+    "/workers?search=unheard-of", "/queue", "/factors", "/quarantine", "/account", "/notices", "/words",
 )  # fmt: skip
 
 #: Faults of a page, and its text that is too pale for WCAG AA.

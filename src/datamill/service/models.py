@@ -13,6 +13,9 @@ from django.db import models
 from django.db.models import Q
 
 from datamill.service.files.experiment_files import ExperimentFile as ExperimentFile
+from datamill.service.notices.tables import Notice as Notice
+from datamill.service.notices.tables import NoticeCursor as NoticeCursor
+from datamill.service.notices.tables import NoticeTarget as NoticeTarget
 from datamill.service.queue.machine_time import ExperimentTime as ExperimentTime
 from datamill.service.queue.machine_time import UserShare as UserShare
 from datamill.service.queue.machine_time import UserTime as UserTime

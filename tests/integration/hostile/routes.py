@@ -67,6 +67,11 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "audit": ("admin", None),
     "users": ("admin", "admin"),
     "users/change": (None, "admin"),
+    "notices": ("member", None),
+    "notices/add": (None, "member"),
+    "notices/<int:number>/<str:change>": (None, "owner"),
+    # A feed's key lets in, not an account.
+    "notices.atom": ("open", None),
     "account": ("member", None),
     "account/keys": (None, "member"),
     "account/keys/revoke": (None, "member"),

@@ -13,6 +13,7 @@ from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import factors, quarantine, queue, workers
 from datamill.service.pages.new_experiment import beginnings
 from datamill.service.pages.new_experiment import steps as new_experiment
+from datamill.service.pages.notices import notices
 from datamill.service.pages.packages import packages
 
 
@@ -108,6 +109,10 @@ urlpatterns = [
     path("audit", audit.show_audit, name="audit"),
     path("users", users.list_users, name="users"),
     path("users/change", users.change_user, name="user-change"),
+    path("notices", notices.show_notices, name="notices"),
+    path("notices/add", notices.add_target, name="notice-add"),
+    path("notices/<int:number>/<str:change>", notices.change_target, name="notice-change"),
+    path("notices.atom", notices.send_feed, name="notice-feed"),
     path("account", account.show_account, name="account"),
     path("account/keys", account.make_key, name="key"),
     path("account/keys/revoke", account.revoke_key, name="key-revoke"),
