@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-ADMIN_PAGES = ("/audit", "/users", "/experiments?whose=all")
+ADMIN_PAGES = ("/audit", "/users", "/administration", "/experiments?whose=all")
 PAGES = (
     "/experiments", "/experiments?whose=public", "/experiments/1", "/experiments/4", "/experiments/1/events",
     "/experiments/3", "/experiments/3/answer", "/experiments/3/analysis?verb=anova&factor=package",

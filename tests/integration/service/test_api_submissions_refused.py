@@ -22,8 +22,8 @@ from integration.service.fleets import (
     join,
 )
 
+from datamill.service.administration import quotas
 from datamill.service.models import FleetExperiment, Quarantine, Trial
-from datamill.service.submissions import quotas
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 

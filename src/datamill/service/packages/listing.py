@@ -62,7 +62,7 @@ class PackageName:
 
 def list_visible_packages(user: User) -> QuerySet[StoredFile]:
     """Return the packages that a user brought or that experiments have which the user may see."""
-    packages = StoredFile.objects.filter(kind__in=PACKAGE_KINDS)
+    packages = StoredFile.objects.filter(kind__in=PACKAGE_KINDS, removed_unix_s=None)
     if is_admin(user):
         return packages
     used = ExperimentFile.objects.filter(
@@ -75,7 +75,7 @@ def list_visible_packages(user: User) -> QuerySet[StoredFile]:
 def list_own_packages(user: User) -> QuerySet[StoredFile]:
     """Return the packages that a user brought."""
     held = FileHolder.objects.filter(file=OuterRef("pk"), holder=name_holder(user))
-    packages = StoredFile.objects.filter(kind__in=PACKAGE_KINDS)
+    packages = StoredFile.objects.filter(kind__in=PACKAGE_KINDS, removed_unix_s=None)
     return packages.filter(Q(owner=user) | Exists(held))
 
 

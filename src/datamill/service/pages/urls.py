@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
+from datamill.service.pages.administration import administration
 from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
 from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import factors, quarantine, queue, workers
@@ -109,6 +110,10 @@ urlpatterns = [
     path("audit", audit.show_audit, name="audit"),
     path("users", users.list_users, name="users"),
     path("users/change", users.change_user, name="user-change"),
+    path("administration", administration.show_administration, name="administration"),
+    path("administration/quota", administration.change_quota, name="quota-change"),
+    path("administration/retention", administration.change_retention, name="retention-change"),
+    path("administration/backup", administration.back_up, name="backup"),
     path("notices", notices.show_notices, name="notices"),
     path("notices/add", notices.add_target, name="notice-add"),
     path("notices/<int:number>/<str:change>", notices.change_target, name="notice-change"),

@@ -40,6 +40,7 @@ class ServeOptions:
     proxies: tuple[str, ...] = ()
     mail_server: MailServer | None = None
     webhook_hosts: tuple[str, ...] = ()
+    backup: Path | None = None
 
     @property
     def on_loopback(self) -> bool:
@@ -99,6 +100,7 @@ def parse_options(arguments: list[str]) -> ServeOptions:
         nats_port=given.nats_port,
         proxies=tuple(_parse_proxy(text) for text in given.proxy),
         mail_server=parse_mail_server(given.mail_server, given.mail_from) if given.mail_server else None,
+        backup=given.backup,
         webhook_hosts=tuple(host.lower().rstrip(".") for host in given.webhook_host),
     )
 
@@ -215,6 +217,12 @@ def make_parameters() -> list[click.Parameter]:
             multiple=True,
             metavar="ADDRESS",
             help="A reverse proxy whose X-Forwarded-For is believed; may be repeated [nobody's].",
+        ),
+        click.Option(
+            ["--backup"],
+            type=path,
+            metavar="FILE",
+            help="Copy the SQLite database to a file, beside a coordinator that uses it, and end.",
         ),
         click.Option(
             ["--mail-server"],

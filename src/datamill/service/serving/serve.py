@@ -34,7 +34,7 @@ from datamill.service.notices.ways import NoticeWays, set_notice_ways
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
 from datamill.service.serving.first_use import make_first_user, migrate_database, write_client_settings
-from datamill.service.serving.notices_loop import send_notices
+from datamill.service.serving.housekeeping import keep_house
 from datamill.service.serving.options import ServeOptions
 from datamill.service.serving.storage.data_folder import DataFolder
 from datamill.service.serving.storage.database_lock import hold_database
@@ -161,11 +161,11 @@ async def serve(prepared: Prepared) -> int:
             print(describe_service(prepared), flush=True)
         listening.cancel()
         calls.start()
-        notices = asyncio.create_task(send_notices(), name="notices")
+        house = asyncio.create_task(keep_house(), name="house")
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         ENDING.set()
         web.should_exit = True
-        notices.cancel()
+        house.cancel()
         failures = [task.exception() for task in done if task.get_name() != "ending"]
         for task in tasks - done:
             if task.get_name() != "web":
