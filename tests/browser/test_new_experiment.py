@@ -82,6 +82,27 @@ def test_three_steps_with_a_live_preview_make_an_experiment(visit: Any) -> None:
     wait_for_trials(page, 8)
 
 
+def test_a_template_fills_the_steps(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/experiments/new")
+    page.get_by_role("link", name="from a template or another experiment").click()
+    page.get_by_role("link", name="Use the template Compiler flags").click()
+    page.get_by_text("Choose a package whose setup.sh compiles it").wait_for()
+    page.get_by_label("Name", exact=True).fill("flags")
+    page.get_by_role("checkbox", name="xz", exact=False).check()
+    page.get_by_role("button", name="Next: machines").click()
+    page.get_by_role("button", name="Next: space").click()
+    page.locator("[data-trials]").wait_for()
+    page.get_by_role("button", name="Next: check and submit").click()
+    text = page.get_by_label("Experiment file").input_value()
+    assert 'optimization = "100%"' in text
+    assert 'question = "What does optimisation gain?"' in text
+    # The way back finds the steps as they were.
+    page.go_back()
+    assert page.get_by_label("Replicates").last.input_value() == "5"
+
+
 def test_what_no_machine_can_give_is_explained_before_submission(visit: Any) -> None:
     visit.log_in("alice")
     page = visit.page

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-ADMIN_PAGES = ("/audit", "/users", "/experiments?whose=all")
+ADMIN_PAGES = ("/audit", "/users", "/administration", "/experiments?whose=all")
 PAGES = (
     "/experiments", "/experiments?whose=public", "/experiments/1", "/experiments/4", "/experiments/1/events",
     "/experiments/3", "/experiments/3/answer", "/experiments/3/analysis?verb=anova&factor=package",
     "/experiments/1/elsewhere",
-    "/experiments/new", "/experiments/new/machines", "/experiments/new/space", "/experiments/new/file",
-    "/workers", "/workers/atom", "/queue", "/factors", "/quarantine", "/account", "/words",
+    "/experiments/new", "/experiments/new/from", "/experiments/new/machines", "/experiments/new/space",
+    "/experiments/new/file",
+    "/packages", "/packages?whose=all&search=unheard-of", "/workers", "/workers/atom",
+    "/workers?search=unheard-of", "/queue", "/factors", "/quarantine", "/account", "/notices", "/words",
 )  # fmt: skip
 
 #: Faults of a page, and its text that is too pale for WCAG AA.
@@ -28,6 +30,29 @@ def test_a_package_is_asked_for_on_machines_that_did_not_run_it(visit: Any) -> N
     page.get_by_text("No trial of its design has ended, so there is nothing to predict from.").wait_for()
     page.get_by_role("link", name="#4").click()
     page.get_by_role("heading", name="debug-it").wait_for()
+
+
+def test_a_package_says_what_is_in_it_and_who_used_it(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    page.get_by_role("link", name="Packages", exact=True).click()
+    page.get_by_label("Search").fill("xz")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("link", name="xz", exact=True).click()
+    page.get_by_text("exec xz -k corpus").wait_for()
+    assert (page.evaluate(FAULTS), page.evaluate(PALE)) == ([], [])
+    page.get_by_role("link", name="compression").click()
+    page.get_by_role("heading", name="compression", exact=True).wait_for()
+
+
+def test_machines_are_found_by_their_processor(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/workers")
+    page.get_by_label("Search").fill("neoverse")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("link", name="altra").wait_for()
+    assert page.get_by_role("link", name="ryzen").count() == 0
 
 
 def test_a_token_is_shown_once_with_the_command_to_type(visit: Any) -> None:

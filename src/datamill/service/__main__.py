@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
@@ -44,6 +45,8 @@ def _serve(arguments: list[str]) -> int:
     from datamill.service.serving.storage.data_folder import DataFolder
 
     options = parse_options(arguments)
+    if options.backup is not None:
+        return _back_up(options.data, options.database, options.backup)
     # Everything that a coordinator keeps is its owner's alone.
     os.umask(0o077)
     folder = DataFolder(options.data)
@@ -62,6 +65,25 @@ def _serve(arguments: list[str]) -> int:
 
     show_log()
     return asyncio.run(serve(prepare(options, folder, _name_database(url))))
+
+
+def _back_up(data: Path, database: str, target: Path) -> int:
+    """Copy the database of a data folder; the coordinator that works there goes on."""
+    from datamill.service.administration.backups import copy_database
+
+    source = data / "coordinator.sqlite3"
+    if database or not source.is_file():
+        raise InputError(
+            "there is no SQLite database to copy" if not database else "this database is not a file of ours",
+            where=database or str(source),
+            remedy="Name the folder with --data; PostgreSQL is backed up with pg_dump.",
+        )
+    if target.exists():
+        raise InputError("there is something already", where=str(target), remedy="Name another file.")
+    os.umask(0o077)
+    copy_database(source, target)
+    click.echo(f"{target}: copied; now copy files/, keys, tls/, nats-port and session-key as well.")
+    return 0
 
 
 def _name_database(url: str) -> str:

@@ -35,6 +35,9 @@ class AccountEventKind(StrEnum):
     KEY_REVOKED = "api key revoked"
     TOKEN_MADE = "token made"
     PACKAGE_UPLOADED = "package uploaded"
+    QUOTA_SET = "quota set"
+    RETENTION_SET = "retention set"
+    BACKUP_MADE = "backup made"
 
 
 class NotFoundError(InputError):

@@ -12,6 +12,12 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from datamill.service.administration.tables import Retention as Retention
+from datamill.service.administration.tables import UserQuota as UserQuota
+from datamill.service.files.experiment_files import ExperimentFile as ExperimentFile
+from datamill.service.notices.tables import Notice as Notice
+from datamill.service.notices.tables import NoticeCursor as NoticeCursor
+from datamill.service.notices.tables import NoticeTarget as NoticeTarget
 from datamill.service.queue.machine_time import ExperimentTime as ExperimentTime
 from datamill.service.queue.machine_time import UserShare as UserShare
 from datamill.service.queue.machine_time import UserTime as UserTime
@@ -34,6 +40,7 @@ class StoredFile(models.Model):
     name = models.CharField(max_length=255, default="")  # as it was first brought; packages are chosen by it
     stored_unix_s = models.FloatField()
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
+    removed_unix_s = models.FloatField(null=True)  # when it was kept no longer: it is named, and not there
 
 
 class FileHolder(models.Model):

@@ -56,7 +56,7 @@ def place(memory_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     artifact = ArtifactFile("run.stdout", digest("out"), 3)
     say(worker.worker_id, tell_record(lease, make_record(lease), artifacts=(artifact,)))
     forget_guesses()
-    yield Place(number, lease.spec.trial_id, "one", digest("p1"))
+    yield Place(number, lease.spec.trial_id, "one", submission["packages"][0]["sha256"])
     forget_guesses()
 
 

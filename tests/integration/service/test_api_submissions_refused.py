@@ -22,6 +22,7 @@ from integration.service.fleets import (
     join,
 )
 
+from datamill.service.administration import quotas as usual
 from datamill.service.models import FleetExperiment, Quarantine, Trial
 from datamill.service.submissions import quotas
 
@@ -34,7 +35,7 @@ def test_a_user_has_no_more_trials_waiting_than_the_database_can_take(
 ) -> None:
     ada, bea = ApiUser("ada"), ApiUser("bea")
     join("one")
-    monkeypatch.setattr(quotas, "MOST_OPEN_TRIALS", 10)
+    monkeypatch.setattr(usual, "MOST_OPEN_TRIALS", 10)
     answers = [ada.post("/experiments", make_submission(ada.user)) for _ in range(3)]
     assert [status for status, _ in answers] == [200, 200, 400]
     assert "8 of your trials have not ended" in answers[-1][1]["message"]

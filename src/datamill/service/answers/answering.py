@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from django.contrib.auth.models import User
 
+from datamill.experiment.errors import InputError
 from datamill.report.figures.views import FigureView
 from datamill.report.words.answer import Answer
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
-from datamill.service.answers.verdicts import keep_verdict
+from datamill.service.answers.verdicts import keep_failure, keep_verdict, recall_verdict
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.places import taking_turn
+from datamill.service.bounded_work.turns import BusyError, GoneError
+from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment
 
+log = logging.getLogger("datamill.coordinator")
+
+#: What readers are told of records that contradict each other; the log has which.
+UNFIT = "the coordinator's records of this experiment do not fit each other"
 #: Answers that are kept until trials end that they do not know.
 _MOST_KEPT = 64
+
+
+class NoAnswerError(InputError):
+    """The trials of an experiment that has ended give no answer, as was found when it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +52,38 @@ _kept: Kept[ExperimentKey, FleetAnswer] = Kept(_MOST_KEPT)
 def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
     """Answer the question of an experiment by the trials that have ended, as `datamill fetch` does.
 
+    What fails once all trials have ended is kept as well, until `forget_failure`: it would fail again.
+
     Raises:
-        BudgetError: the analysis takes more than the coordinator gives one.
         BundleError: the database does not hold what an answer needs.
         BusyError: too many wait already.
         FullError: too many bundles are being made already.
         GoneError: the client left.
+        InputError: the trials give no answer, or one takes more than the coordinator gives an analysis.
+        NoAnswerError: so it was found before.
     """
     key = name_progress(experiment)
     if (kept := _kept.recall(key)) is not None:
         return kept
-    with taking_turn(user), TemporaryDirectory(prefix="datamill-answer-") as folder:
-        write_bundle(experiment, user, Path(folder))
-        answer = call_bounded(ANSWERING, answer_folder, folder)
+    failed = recall_verdict(experiment)
+    if failed is not None and failed.failure:
+        if failed.failure == UNFIT:
+            raise BundleError(UNFIT)
+        raise NoAnswerError(failed.failure, remedy=failed.remedy)
+    try:
+        with taking_turn(user), TemporaryDirectory(prefix="datamill-answer-") as folder:
+            write_bundle(experiment, user, Path(folder))
+            answer: FleetAnswer = call_bounded(ANSWERING, answer_folder, folder)
+    except (BusyError, GoneError):
+        raise
+    except InputError as problem:
+        # Where its bundle stood meanwhile says nothing to a reader.
+        keep_failure(experiment, problem.message, problem.remedy)
+        raise problem.moved(f"experiment {experiment.pk}") from None
+    except BundleError as problem:
+        log.error("experiment %s has no bundle to answer from: %s", experiment.pk, problem)
+        keep_failure(experiment, UNFIT, "Tell the people who run this coordinator.")
+        raise
     _kept.keep(key, answer)
     keep_verdict(experiment, answer.words.headline, answer.words.n)
     return answer

@@ -1,4 +1,4 @@
-"""The first sentence of each answer of an ended experiment, kept in the data folder for lists.
+"""The first sentence of each answer of an ended experiment, or why there is none, kept in the data folder.
 
 What is there was inferred from what the database holds: lost files are made again when they are asked for.
 """
@@ -17,20 +17,42 @@ _FOLDER = "verdicts"
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The first sentence of an answer; `ended_unix_s` names the experiment's end that it rests on."""
+    """The first sentence of an answer; `ended_unix_s` names the experiment's end that it rests on.
+
+    Where `failure` says why there is no answer, `remedy` says what to do, and there is no sentence.
+    """
 
     submitted_unix_s: float
     ended_unix_s: float
     headline: str
     n: int
+    failure: str = ""
+    remedy: str = ""
 
 
 def keep_verdict(experiment: FleetExperiment, headline: str, n: int) -> None:
     """Keep the verdict of an experiment that has ended; of others nothing is kept."""
-    if experiment.ended_unix_s is None:
-        return
+    if experiment.ended_unix_s is not None:
+        _keep(experiment, Verdict(experiment.submitted_unix_s, experiment.ended_unix_s, headline, n))
+
+
+def keep_failure(experiment: FleetExperiment, reason: str, remedy: str) -> None:
+    """Keep why the trials of an ended experiment give no answer: they would give none the next time."""
+    if experiment.ended_unix_s is not None:
+        ended = experiment.ended_unix_s
+        _keep(experiment, Verdict(experiment.submitted_unix_s, ended, "", 0, reason, remedy))
+
+
+def forget_failure(experiment: FleetExperiment) -> None:
+    """Let an answer be worked out again that could not be; a verdict that there is stays."""
+    kept = recall_verdict(experiment)
+    if kept is not None and kept.failure:
+        with contextlib.suppress(OSError):
+            _find_file(experiment).unlink(missing_ok=True)
+
+
+def _keep(experiment: FleetExperiment, verdict: Verdict) -> None:
     file = _find_file(experiment)
-    verdict = Verdict(experiment.submitted_unix_s, experiment.ended_unix_s, headline, n)
     # A full disk costs a list its sentence, and nobody an answer.
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import msgspec
 from django.contrib.auth.models import User
 from django.db.models import Count, Sum
 
-from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.accounts import find_user_of_key, is_admin, list_visible_experiments
 from datamill.service.coordinator.messages.orders import list_lease_files
 from datamill.service.files.store import name_holder, name_stored_file
 from datamill.service.kept_secrets import hash_secret
-from datamill.service.models import Artifact, FileHolder, FleetWorker, RegisteredFactor, StoredFile, Trial
+from datamill.service.models import (
+    Artifact,
+    ExperimentFile,
+    FileHolder,
+    FleetWorker,
+    RegisteredFactor,
+    StoredFile,
+)
 from datamill.service.states import WorkerState
-
-_HEAD = msgspec.json.Decoder(BundleHead)
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,8 @@ def may_user_read(user: User, sha256: str) -> bool:
     visible = list_visible_experiments(user)
     return (
         Artifact.objects.filter(file_id=sha256, attempt__trial__experiment__in=visible).exists()
-        or Trial.objects.filter(package_sha256=sha256, experiment__in=visible).exists()
+        or ExperimentFile.objects.filter(sha256=sha256, experiment__in=visible).exists()
         or RegisteredFactor.objects.filter(pk=sha256).exists()
-        # Few heads hold the digits, and some of these in a name that someone chose.
-        or any(
-            sha256.encode() in bytes(head) and sha256 in _list_brought(bytes(head))
-            for head in visible.values_list("head", flat=True).iterator()
-        )
     )
 
 
@@ -120,9 +118,3 @@ def count_unclaimed(asking: FileUser) -> tuple[int, int]:
         held = held.exclude(file_id__in=claimed.values("file_id"))
     found = held.aggregate(files=Count("pk"), total=Sum("file__size_bytes", default=0))
     return int(found["files"]), int(found["total"])
-
-
-def _list_brought(head: bytes) -> set[str]:
-    brought = _HEAD.decode(head)
-    packages = {item.sha256 for item in (*brought.packages, *brought.loads)}
-    return packages | {item.sha256 for item in brought.factors}

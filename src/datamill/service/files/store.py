@@ -63,6 +63,8 @@ def record_stored_file(
             "owner": owner,
         },
     )
+    if stored.removed_unix_s is not None:
+        StoredFile.objects.filter(pk=sha256).update(removed_unix_s=None)
     holder = worker_id or (name_holder(owner) if owner is not None else "")
     if holder:
         FileHolder.objects.get_or_create(file=stored, holder=holder)

@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from datamill.experiment.quantities import format_size
 from datamill.protocol.api.problems import Problem
+from datamill.service.administration.quotas import find_quota
 from datamill.service.coordinator.state.events import clean_text
 from datamill.service.files.rights import (
     FileUser,
@@ -268,6 +269,7 @@ def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
         return _refuse(507, "the coordinator's disk is full", where, "Try again when its owner made room.")
     with _own_connection():
         files, held = count_unclaimed(user)
+        most = settings.MOST_WORKER_BYTES if user.user is None else find_quota(user.user).stored_bytes
     own = _name_part(upload.sha256, user)
     parts = [part for part in own.parent.glob(f"*.{user.label}") if part != own]
     if len(parts) >= settings.MOST_PARTS:
@@ -283,7 +285,6 @@ def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
             413 if user.is_worker else 403, f"{files} files of yours are here, as many as are kept", where
         )
     held += sum(_find_size(part) for part in parts)
-    most = settings.MOST_WORKER_BYTES if user.is_worker else settings.MOST_USER_BYTES
     if held + upload.total <= most:
         return None
     return _refuse(

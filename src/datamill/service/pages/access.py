@@ -17,6 +17,7 @@ from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.front_door.visitors.visitors import mark_member
+from datamill.service.pages.accounts.typed import carry_typed, read_typed
 from datamill.service.pages.labels import spell_problems
 
 P = ParamSpec("P")
@@ -57,7 +58,16 @@ def member_page(view: View[P]) -> View[P]:
 
 
 def _ask_for_login(request: HttpRequest) -> HttpResponseBase:
-    """Send whoever is not logged in to the page where one does; parts of a page send the whole page."""
+    """Send whoever is not logged in to the page where one does; parts of a page send the whole page.
+
+    What was typed stays: carried by the login where it was sent, on its page where that asks for a part.
+    """
+    typed = read_typed(request)
+    if typed is not None and "HX-Request" in request.headers:
+        return show_page(request, "parts/session_ended.html", {})
+    if typed is not None:
+        context = {"typed": carry_typed(typed), "next": typed.path}
+        return show_page(request, "login.html", context, status=403)
     if "HX-Request" not in request.headers:
         return redirect_to_login(request.get_full_path())
     here = urlsplit(request.headers.get("HX-Current-URL", "/"))

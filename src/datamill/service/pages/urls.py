@@ -8,10 +8,14 @@ from django.views.generic import RedirectView
 
 from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
+from datamill.service.pages.administration import administration
 from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
 from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import factors, quarantine, queue, workers
+from datamill.service.pages.new_experiment import beginnings
 from datamill.service.pages.new_experiment import steps as new_experiment
+from datamill.service.pages.notices import notices
+from datamill.service.pages.packages import packages
 
 
 class FigureKind:
@@ -44,6 +48,7 @@ urlpatterns = [
     path("words", explanations.show_words, name="words"),
     path("experiments", listing.list_experiments, name="experiments"),
     path("experiments/new", new_experiment.choose_packages, name="new-packages"),
+    path("experiments/new/from", beginnings.choose_beginning, name="new-beginning"),
     path("experiments/new/upload", new_experiment.upload_packages, name="package-upload"),
     path("experiments/new/machines", new_experiment.choose_machines, name="new-machines"),
     path("experiments/new/machines/preview", new_experiment.preview_machines, name="new-machines-preview"),
@@ -57,6 +62,9 @@ urlpatterns = [
     path("experiments/<int:experiment_id>/events", experiments.show_events, name="experiment-events"),
     path("experiments/<int:experiment_id>/file", experiments.download_file, name="experiment-file"),
     path("experiments/<int:experiment_id>/answer", answers.show_answer, name="experiment-answer"),
+    path(
+        "experiments/<int:experiment_id>/answer/again", answers.answer_again, name="experiment-answer-again"
+    ),
     path("experiments/<int:experiment_id>/verdict", listing.show_verdict, name="experiment-verdict"),
     path("experiments/<int:experiment_id>/analysis", analysis.show_analysis, name="experiment-analysis"),
     path("experiments/<int:experiment_id>/report", analysis.show_interactive, name="experiment-report"),
@@ -84,9 +92,13 @@ urlpatterns = [
         trials.download_artifact,
         name="attempt-artifact",
     ),
+    path("packages", packages.list_packages, name="packages"),
+    path("packages/<str:sha256>", packages.show_package, name="package"),
+    path("packages/<str:sha256>/archive", packages.download_package, name="package-archive"),
     path("workers", workers.list_workers, name="workers"),
     path("tokens", workers.make_token, name="token"),
     path("workers/<str:name>", workers.show_worker, name="worker"),
+    path("workers/<str:name>/noise", workers.show_noise, name="worker-noise"),
     path("workers/<str:name>/<str:change>", workers.change_worker, name="worker-change"),
     path("queue", queue.show_queue, name="queue"),
     path("queue/share", queue.change_share, name="queue-share"),
@@ -98,6 +110,14 @@ urlpatterns = [
     path("audit", audit.show_audit, name="audit"),
     path("users", users.list_users, name="users"),
     path("users/change", users.change_user, name="user-change"),
+    path("administration", administration.show_administration, name="administration"),
+    path("administration/quota", administration.change_quota, name="quota-change"),
+    path("administration/retention", administration.change_retention, name="retention-change"),
+    path("administration/backup", administration.back_up, name="backup"),
+    path("notices", notices.show_notices, name="notices"),
+    path("notices/add", notices.add_target, name="notice-add"),
+    path("notices/<int:number>/<str:change>", notices.change_target, name="notice-change"),
+    path("notices.atom", notices.send_feed, name="notice-feed"),
     path("account", account.show_account, name="account"),
     path("account/keys", account.make_key, name="key"),
     path("account/keys/revoke", account.revoke_key, name="key-revoke"),

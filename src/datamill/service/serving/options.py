@@ -12,6 +12,7 @@ import click
 
 from datamill import __version__
 from datamill.experiment.errors import InputError
+from datamill.service.notices.mail import MailServer, parse_mail_server
 
 DEFAULT_LISTEN = "127.0.0.1:8642"
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -37,6 +38,9 @@ class ServeOptions:
     nats_authority: Path | None = None
     nats_port: int = 0
     proxies: tuple[str, ...] = ()
+    mail_server: MailServer | None = None
+    webhook_hosts: tuple[str, ...] = ()
+    backup: Path | None = None
 
     @property
     def on_loopback(self) -> bool:
@@ -95,6 +99,9 @@ def parse_options(arguments: list[str]) -> ServeOptions:
         nats_authority=given.nats_ca,
         nats_port=given.nats_port,
         proxies=tuple(_parse_proxy(text) for text in given.proxy),
+        mail_server=parse_mail_server(given.mail_server, given.mail_from) if given.mail_server else None,
+        backup=given.backup,
+        webhook_hosts=tuple(host.lower().rstrip(".") for host in given.webhook_host),
     )
 
 
@@ -210,6 +217,34 @@ def make_parameters() -> list[click.Parameter]:
             multiple=True,
             metavar="ADDRESS",
             help="A reverse proxy whose X-Forwarded-For is believed; may be repeated [nobody's].",
+        ),
+        click.Option(
+            ["--backup"],
+            type=path,
+            metavar="FILE",
+            help="Copy the SQLite database to a file, beside a coordinator that uses it, and end.",
+        ),
+        click.Option(
+            ["--mail-server"],
+            default="",
+            envvar="DATAMILL_MAIL_SERVER",
+            metavar="URL",
+            help="Hands notices over as mail: smtp://USER:PASSWORD@HOST:587 (STARTTLS), smtps:// or "
+            "smtp+plain://; also $DATAMILL_MAIL_SERVER [no mail].",
+        ),
+        click.Option(
+            ["--mail-from"],
+            default="",
+            envvar="DATAMILL_MAIL_FROM",
+            metavar="ADDRESS",
+            help="Whom that mail comes from.",
+        ),
+        click.Option(
+            ["--webhook-host"],
+            multiple=True,
+            metavar="HOST",
+            help="A host inside your network that webhooks may name, also without TLS; may be repeated "
+            "[none].",
         ),
         click.Option(
             ["--version"],

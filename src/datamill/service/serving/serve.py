@@ -30,9 +30,11 @@ from datamill.service.front_door.visitors.addresses import name_origin
 from datamill.service.front_door.visitors.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
 from datamill.service.models import FleetWorker
+from datamill.service.notices.ways import NoticeWays, set_notice_ways
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
 from datamill.service.serving.first_use import make_first_user, migrate_database, write_client_settings
+from datamill.service.serving.housekeeping import keep_house
 from datamill.service.serving.options import ServeOptions
 from datamill.service.serving.storage.data_folder import DataFolder
 from datamill.service.serving.storage.database_lock import hold_database
@@ -143,6 +145,9 @@ async def serve(prepared: Prepared) -> int:
         application = CoordinatorApplication(
             prepared.authority_pem, lambda: read_health(working, link, server), prepared.bounds
         )
+        set_notice_ways(
+            NoticeWays(prepared.url, prepared.options.mail_server, frozenset(prepared.options.webhook_hosts))
+        )
         working.drop_abandoned_uploads = application.drop_abandoned_uploads
         web = WebServer(_configure_web(application, prepared), prepared.bounds)
         tasks = {
@@ -156,9 +161,11 @@ async def serve(prepared: Prepared) -> int:
             print(describe_service(prepared), flush=True)
         listening.cancel()
         calls.start()
+        house = asyncio.create_task(keep_house(), name="house")
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         ENDING.set()
         web.should_exit = True
+        house.cancel()
         failures = [task.exception() for task in done if task.get_name() != "ending"]
         for task in tasks - done:
             if task.get_name() != "web":

@@ -11,11 +11,10 @@ from django.db.models import Sum
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_count
+from datamill.service.administration.quotas import find_quota
 from datamill.service.models import TrialCount
 from datamill.service.states import ENDED_TRIALS
 
-#: Trials of one user that have not ended: years of some hundred machines.
-MOST_OPEN_TRIALS = 10_000_000
 #: What a trial takes in the database and its log, with its attempt and its events.
 _TRIAL_BYTES = 4096
 
@@ -28,10 +27,11 @@ def check_room(user: User, trials: int) -> None:
     """
     waiting = TrialCount.objects.filter(experiment__owner=user).exclude(state__in=ENDED_TRIALS)
     found = waiting.aggregate(found=Sum("trials"))["found"] or 0
-    if found + trials > MOST_OPEN_TRIALS:
+    most = find_quota(user).open_trials
+    if found + trials > most:
         raise InputError(
             f"{format_count(found)} of your trials have not ended, and {format_count(trials)} more are "
-            f"beyond {format_count(MOST_OPEN_TRIALS)}",
+            f"beyond {format_count(most)}",
             remedy="Wait for experiments to end, or cancel some.",
         )
     disk = shutil.disk_usage(Path(settings.DATA_FOLDER))

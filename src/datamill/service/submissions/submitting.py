@@ -18,6 +18,7 @@ from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, Bu
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.departures import find_departure
 from datamill.service.bounded_work.turns import GoneError
+from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.experiments.follow_ups import Screening
 from datamill.service.coordinator.experiments.submission import (
     TRIALS_AT_ONCE,
@@ -67,7 +68,25 @@ def submit_experiment(
         follow=None if main is None else msgspec.json.encode(main),
         screening=screening,
     )
-    return _enter(new, now_s)
+    number = _enter(new, now_s)
+    _check_still_stored(submission, number, new.owner, now_s)
+    return number
+
+
+def _check_still_stored(submission: Submission, number: int, owner: User, now_s: float) -> None:
+    """Cancel an experiment of which a file was removed, as kept no longer, while it was being entered.
+
+    Raises:
+        InputError: with what to do.
+    """
+    gone = [item.name for item in submission.files if not name_stored_file(item.sha256).is_file()]
+    if gone:
+        run_as_writer(cancel_experiment, number, owner, now_s)
+        raise InputError(
+            f'the file of "{gone[0]}" was removed meanwhile: no experiment had used it for long',
+            where=submission.file_name,
+            remedy="Bring it again, and submit again.",
+        )
 
 
 def _enter(new: NewExperiment, now_s: float) -> int:

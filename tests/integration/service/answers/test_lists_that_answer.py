@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from integration.service.test_api_bundles import Fleet
 
+from datamill.experiment.errors import InputError
 from datamill.service.answers import answering
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
@@ -37,6 +38,37 @@ def test_the_list_shows_the_question_and_once_it_is_known_the_verdict() -> None:
     listed = open_list(fleet)
     assert headline in listed
     assert "/verdict" not in listed
+
+
+def test_an_answer_that_fails_is_kept_with_its_reason_until_somebody_tries_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answering._kept.clear()
+    fleet = Fleet()
+    fleet.finish()
+    calls = []
+
+    def fail(*_: object) -> None:
+        calls.append(1)
+        raise InputError("the trials say nothing", remedy="Look at them.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(answering, "call_bounded", fail)
+        client = Client()
+        client.force_login(fleet.ada.user)
+        for _ in range(3):
+            told = client.get(f"/experiments/{fleet.number}/verdict").content.decode()
+            assert "No answer: the trials say nothing." in told
+            page = client.get(f"/experiments/{fleet.number}/answer").content.decode()
+            assert "The trials say nothing. Look at them." in page
+        listed = open_list(fleet)
+        assert "the trials say nothing" in listed
+        assert "/verdict" not in listed
+        assert fleet.ada.get(f"/experiments/{fleet.number}/answer")[0] == 400
+        assert len(calls) == 1
+    assert client.post(f"/experiments/{fleet.number}/answer/again").status_code == 302
+    assert fleet.ada.get(f"/experiments/{fleet.number}/answer")[0] == 200
+    assert "the trials say nothing" not in open_list(fleet)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,15 @@ from datamill.service.coordinator.experiments.repeated_submission import check_r
 from datamill.service.coordinator.joining.policies import list_shipped_files
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute, insert_rows, select_rows
-from datamill.service.models import FleetExperiment, FleetWorker, Look, Quarantine, Spare, Trial
+from datamill.service.models import (
+    ExperimentFile,
+    FleetExperiment,
+    FleetWorker,
+    Look,
+    Quarantine,
+    Spare,
+    Trial,
+)
 from datamill.service.states import ExperimentState, TrialPurpose, TrialState, WorkerState
 
 #: Trials that one step enters: more would keep reports waiting.
@@ -150,6 +158,7 @@ class Entry:
             screened=None if new.screening is None else new.screening.screened,
         )
         self._number = int(stored.id)
+        _enter_files(stored, new.head)
         if new.screening is not None:
             note_follow_up(new.screening, self._number, self._now_s)
         Spare.objects.bulk_create(
@@ -257,6 +266,16 @@ class Entry:
             ],
             self._now_s,
         )
+
+
+def _enter_files(stored: FleetExperiment, head: BundleHead) -> None:
+    """Enter which files an experiment has, so that packages find the experiments that used them."""
+    brought = (("package", head.packages), ("load", head.loads), ("factor", head.factors))
+    ExperimentFile.objects.bulk_create(
+        ExperimentFile(experiment=stored, kind=kind, name=item.name, sha256=item.sha256)
+        for kind, items in brought
+        for item in items
+    )
 
 
 def _encode_design(plan: FleetPlan) -> bytes:

@@ -13,6 +13,8 @@ from datamill.experiment.quantities import format_duration
 from datamill.service.accounts import AccountEventKind
 from datamill.service.front_door.visitors.guesses import HASHING, PASSWORDS, read_name
 from datamill.service.models import Event
+from datamill.service.pages.access import show_page
+from datamill.service.pages.accounts.typed import carry_typed, take_up
 
 _BUSY_RETRY_S = 10
 
@@ -38,9 +40,17 @@ class ThrottledLogin(LoginView):
         return self._refuse(503, _BUSY_RETRY_S, is_busy=True)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """Let in."""
+        """Let in; what was typed before the session ended can be sent now."""
         PASSWORDS.forget(read_address(self.request), _read_account(self.request))
-        return super().form_valid(form)
+        answer = super().form_valid(form)
+        typed = take_up(self.request.POST, self.get_success_url())
+        return answer if typed is None else show_page(self.request, "login_resumed.html", {"typed": typed})
+
+    def get_context_data(self, **context: object) -> dict[str, object]:
+        """Return what the page shows, with what was typed before the session ended."""
+        typed = take_up(self.request.POST, "")
+        carried = [] if typed is None else carry_typed(typed)
+        return {**super().get_context_data(**context), "typed": carried}
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """Tell the account of events when it becomes too much."""

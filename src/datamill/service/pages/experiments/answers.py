@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
@@ -14,7 +15,8 @@ from datamill.experiment.messages.numbers import format_count
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.service.accounts import find_experiment, find_user
-from datamill.service.answers.answering import answer_experiment
+from datamill.service.answers.answering import NoAnswerError, answer_experiment
+from datamill.service.answers.verdicts import forget_failure
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment
@@ -62,14 +64,31 @@ def show_answer(request: HttpRequest, experiment_id: int) -> HttpResponse:
     except (BusyError, GoneError):
         raise
     except InputError as problem:
-        context |= {"problem": str(problem.told(speak_form))}
+        kept = ended or isinstance(problem, NoAnswerError)
+        context |= {"problem": _tell_problem(problem), "again": kept}
     except FullError as problem:
         context |= {"problem": str(problem)}
     except BundleError:
-        context |= {"problem": "The coordinator's records of this experiment do not fit each other."}
+        unfit = "The coordinator's records of this experiment do not fit each other."
+        context |= {"problem": unfit, "again": ended}
     part = request.headers.get("HX-Request") == "true"
     template = "parts/answer.html" if part else "experiment_answer.html"
     return show_page(request, template, context, section="experiments")
+
+
+@require_POST
+@member_page
+def answer_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
+    """Have an answer worked out again that could not be: what stood in its way may be gone."""
+    experiment = find_experiment(find_user(request), experiment_id)
+    forget_failure(experiment)
+    return redirect("experiment", experiment_id)
+
+
+def _tell_problem(problem: InputError) -> str:
+    told = problem.told(speak_form)
+    sentence = f"{told.message[:1].upper()}{told.message[1:]}".rstrip(".")
+    return f"{sentence}. {told.remedy}".strip()
 
 
 def _put_off(experiment: FleetExperiment) -> Later | None:

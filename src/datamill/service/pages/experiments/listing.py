@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.service.accounts import find_experiment, find_user, is_admin, list_visible_experiments
-from datamill.service.answers.answering import answer_experiment
+from datamill.service.answers.answering import UNFIT, answer_experiment
 from datamill.service.answers.verdicts import recall_verdict
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
@@ -35,12 +35,16 @@ _MOST_DUE = 3
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRow:
-    """An experiment in the list; `verdict` is None where it has none yet, and `due` says that it could."""
+    """An experiment in the list; `verdict` is None where it has none yet, and `due` says that it could.
+
+    `failure` says why its trials give no answer, empty where they do or nobody tried.
+    """
 
     experiment: FleetExperiment
     counts: TrialCounts
     question: str
     verdict: str | None
+    failure: str
     due: bool
 
 
@@ -84,21 +88,26 @@ def list_experiments(request: HttpRequest) -> HttpResponse:
 def show_verdict(request: HttpRequest, experiment_id: int) -> HttpResponse:
     """The first sentence of an ended experiment's answer, for its row."""
     experiment = find_experiment(find_user(request), experiment_id)
-    verdict = ""
+    verdict, failure = "", ""
     if experiment.state in ENDED_EXPERIMENTS:
         try:
-            kept = recall_verdict(experiment)
-            verdict = kept.headline if kept else _infer_verdict(experiment, find_user(request))
+            verdict, failure = _find_verdict(experiment, find_user(request))
         except (BusyError, GoneError):
             raise
-        except (InputError, FullError, BundleError):
-            # Its own page says why.
-            verdict = "The coordinator could not work its answer out."
-    return show_page(request, "parts/verdict.html", {"verdict": verdict, "experiment": experiment})
+        except FullError as problem:
+            failure = str(problem)
+        except (InputError, BundleError) as problem:
+            failure = problem.message if isinstance(problem, InputError) else UNFIT
+    context = {"verdict": verdict, "failure": failure, "experiment": experiment}
+    return show_page(request, "parts/verdict.html", context)
 
 
-def _infer_verdict(experiment: FleetExperiment, user: User) -> str:
-    return answer_experiment(experiment, user).words.headline
+def _find_verdict(experiment: FleetExperiment, user: User) -> tuple[str, str]:
+    """Return the first sentence, or why there is none, as far as it is kept; else it is inferred."""
+    kept = recall_verdict(experiment)
+    if kept is not None:
+        return kept.headline, kept.failure
+    return answer_experiment(experiment, user).words.headline, ""
 
 
 def _search(chosen: QuerySet[FleetExperiment], search: str) -> QuerySet[FleetExperiment]:
@@ -122,7 +131,8 @@ def _show_row(experiment: FleetExperiment, counts: TrialCounts) -> ExperimentRow
         experiment,
         counts,
         _read_question(experiment.text),
-        None if kept is None else kept.headline,
+        None if kept is None or kept.failure else kept.headline,
+        "" if kept is None else kept.failure,
         ended and kept is None and bool(counts.counted),
     )
 

@@ -6,10 +6,12 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Q, Sum
+from django.db.models import Q, QuerySet, Sum, TextField
+from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -28,6 +30,9 @@ from datamill.service.accounts import (
 from datamill.service.coordinator.joining.enrolment import CLOCK_OFF_S
 from datamill.service.coordinator.joining.hardware import read_inventory, read_policy
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
+from datamill.service.machines.doings import Doing, list_doings
+from datamill.service.machines.lending import describe_lending
+from datamill.service.machines.noise import MachineNoise, judge_machine, recall_noise
 from datamill.service.membership import dismiss_machine, make_enrolment_token
 from datamill.service.models import Attempt, EnrolmentToken, Event, FleetWorker, TrialCount
 from datamill.service.pages.access import member_page, show_page
@@ -38,6 +43,8 @@ from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ENDED_TRIALS, WorkerState
 
 _WORKERS_A_PAGE = 50
+#: Words of a search, and their letters, that are looked at.
+_MOST_WORDS, _MOST_CHARACTERS = 8, 200
 _LATEST = 25
 #: How long a token may live, in seconds, and what the page calls it.
 TOKEN_LIVES = ((3600, "1 hour"), (86_400, "1 day"), (604_800, "1 week"))
@@ -56,6 +63,17 @@ class FailureRate:
     rate: float | None
     peers: float | None
     high: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A machine in the list; `noise` is None where it has yet to be judged, `load` the trials it has left."""
+
+    worker: FleetWorker
+    failures: FailureRate
+    load: int
+    doing: Doing | None
+    noise: MachineNoise | None
 
 
 @require_GET
@@ -84,6 +102,8 @@ def show_worker(request: HttpRequest, name: str) -> HttpResponse:
     """One machine: what it is, what it offers, and what happened to it."""
     worker = find_worker_by_name(name)
     inventory = read_inventory(worker)
+    mine = _is_mine(request, worker)
+    serves = worker.state in (WorkerState.IDLE, WorkerState.BUSY)
     visible = list_visible_experiments(find_user(request))
     attempts = (
         Attempt.objects.filter(worker=worker, trial__experiment__in=visible)
@@ -95,7 +115,10 @@ def show_worker(request: HttpRequest, name: str) -> HttpResponse:
         events = events.filter(Q(experiment_id=None) | Q(experiment_id__in=visible.values("pk")))
     context = {
         "worker": worker,
-        "mine": _is_mine(request, worker),
+        "mine": mine,
+        "lending": describe_lending(worker, find_user(request), serves=serves) if mine else None,
+        "noise": judge_machine(worker.pk),
+        "doing": list_doings(find_user(request), [worker]).get(worker.pk),
         "inventory": inventory,
         "policy": read_policy(worker),
         "offers": [(offer, explain_unavailable(offer)) for offer in inventory.factors],
@@ -109,6 +132,14 @@ def show_worker(request: HttpRequest, name: str) -> HttpResponse:
         "load": _count_load([worker])[worker.pk],
     }
     return show_page(request, "worker.html", context, section="workers")
+
+
+@require_GET
+@member_page
+def show_noise(request: HttpRequest, name: str) -> HttpResponse:
+    """How often trials on a machine were disturbed, for its row."""
+    context = {"noise": judge_machine(find_worker_by_name(name).pk)}
+    return show_page(request, "parts/noise.html", context)
 
 
 @require_POST
@@ -133,27 +164,48 @@ def change_worker(request: HttpRequest, name: str, change: str) -> HttpResponse:
 
 
 def _show_workers(request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
-    state = request.GET.get("state", "")
+    state, search = request.GET.get("state", ""), request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
     workers = FleetWorker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
-    workers = (
-        workers.filter(state=state)
-        if state in WorkerState.values
-        else workers.exclude(state=WorkerState.REMOVED)
-    )
-    page = Paginator(workers, _WORKERS_A_PAGE).get_page(request.GET.get("page"))
-    failures, load = _count_failures(list(page)), _count_load(list(page))
+    if state in WorkerState.values:
+        workers = workers.filter(state=state)
+    else:
+        state, workers = "", workers.exclude(state=WorkerState.REMOVED)
+    page = Paginator(_search(workers, search), _WORKERS_A_PAGE).get_page(request.GET.get("page"))
     tokens = EnrolmentToken.objects.filter(owner_id=request.user.pk, used_unix_s=None)
+    asked = {name: value for name, value in (("state", state), ("search", search)) if value}
     context = {
-        "rows": [(worker, failures[worker.pk], load[worker.pk]) for worker in page],
+        "rows": _list_rows(request, list(page)),
         "page": page,
         "state": state,
+        "search": search,
         "states": WorkerState.values,
-        "query": f"state={state}&" if state else "",
+        "query": f"{urlencode(asked)}&" if asked else "",
         "base": reverse("workers"),
         "lives": TOKEN_LIVES,
         "open_tokens": tokens.filter(expires_unix_s__gt=time.time()).count(),
     }
     return show_page(request, "workers.html", context | extra, section="workers")
+
+
+def _search(workers: QuerySet[FleetWorker], search: str) -> QuerySet[FleetWorker]:
+    """Return the machines that have all words in their name, owner, hardware or system."""
+    if search:
+        workers = workers.annotate(facts=Cast("hardware", TextField()))
+    for word in search.split()[:_MOST_WORDS]:
+        matching = Q(name__icontains=word) | Q(owner__username__iexact=word) | Q(facts__icontains=word)
+        workers = workers.filter(matching)
+    return workers
+
+
+def _list_rows(request: HttpRequest, workers: list[FleetWorker]) -> list[WorkerRow]:
+    failures, load = _count_failures(workers), _count_load(workers)
+    doings = list_doings(find_user(request), workers)
+    return [
+        WorkerRow(
+            worker, failures[worker.pk], load[worker.pk], doings.get(worker.pk), recall_noise(worker.pk)
+        )
+        for worker in workers
+    ]
 
 
 def _describe_clock(offset_s: float) -> str:

@@ -46,6 +46,8 @@ from datamill.service.pages.new_experiment.form import (
     read_constraints,
     read_form,
 )
+from datamill.service.pages.new_experiment.sent_forms import find_sent, keep_sent, name_form
+from datamill.service.pages.new_experiment.starting_points import TEMPLATES
 from datamill.service.pages.new_experiment.stored_packages import list_stored, store_upload
 from datamill.service.pages.response_words import RESPONSE_WORDS
 from datamill.service.submissions.planned_apart import LOOK
@@ -86,6 +88,7 @@ def choose_packages(request: HttpRequest) -> HttpResponse:
     foreign = [item for item in form.packages if item.sha256 not in {row.sha256 for row in stored}]
     context = _describe_step(request, "packages", form)
     context |= {"stored": rows, "chosen": chosen, "foreign": foreign}
+    context["template"] = TEMPLATES.get(request.GET.get("template", ""))
     return show_page(request, "new_packages.html", context, section="new")
 
 
@@ -193,8 +196,15 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
         if "submit" in request.POST:
+            if sent := find_sent(find_user(request), request.POST.get("form", "")):
+                text = (
+                    "This form was submitted before, and this is what it has become. Fork it to run it again."
+                )
+                messages.info(request, text, extra_tags="info")
+                return redirect("experiment", sent)
             number, problem = _try_draft(draft, lambda submission: _submit_stored(request, submission))
             if number:
+                keep_sent(find_user(request), request.POST.get("form", ""), number)
                 return redirect("experiment", number)
             context["problem"] = problem
     elif "fork" in request.GET:
@@ -207,7 +217,8 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
         context["fork_of"] = original
     else:
         draft = _draft_from_form(request, read_form(request.GET))
-    context |= {"draft": draft} | _describe_draft(request, draft)
+    context |= {"draft": draft, "form_name": request.POST.get("form") or name_form()}
+    context |= {"hold": "hold" in request.POST} | _describe_draft(request, draft)
     if request.headers.get("HX-Request"):
         return show_page(request, "parts/draft.html", context)
     return show_page(request, "new_file.html", context, section="new")

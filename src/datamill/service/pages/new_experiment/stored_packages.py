@@ -25,6 +25,7 @@ from datamill.packing.packages import PackageFacts
 from datamill.packing.user_factors import UserFactor
 from datamill.protocol.api.submissions import FileKind, SubmittedFile
 from datamill.service.accounts import AccountEventKind, record_account_event
+from datamill.service.administration.quotas import find_quota
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.files.rights import FileUser, count_unclaimed, list_unusable_files
 from datamill.service.files.store import (
@@ -70,7 +71,9 @@ def parse_chosen(text: str) -> ChosenPackage | None:
 def list_stored(user: User, kind: FileKind = "package") -> list[StoredFile]:
     """Return what a user brought, the latest first."""
     mine = Q(owner=user) | Q(fileholder__holder=name_holder(user))
-    found = StoredFile.objects.filter(mine, kind=kind).distinct().order_by("-stored_unix_s")
+    found = (
+        StoredFile.objects.filter(mine, kind=kind, removed_unix_s=None).distinct().order_by("-stored_unix_s")
+    )
     return list(found[:_MOST_OFFERED])
 
 
@@ -114,7 +117,7 @@ def _check_room(user: User, size_bytes: int, folder: Path, given: str) -> None:
         InputError: when the user has brought as much as is kept, or the disk is full.
     """
     files, held = count_unclaimed(FileUser(name_holder(user), user=user))
-    if files >= settings.MOST_USER_FILES or held + size_bytes > settings.MOST_USER_BYTES:
+    if files >= settings.MOST_USER_FILES or held + size_bytes > find_quota(user).stored_bytes:
         raise InputError(
             f"{files} files of yours are here, {format_size(held)}, and no more are kept",
             where=given,

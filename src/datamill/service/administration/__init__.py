@@ -1,0 +1,1 @@
+"""What administrators see and decide: room and quotas, how long files are kept, backups."""

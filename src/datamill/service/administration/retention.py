@@ -1,0 +1,115 @@
+"""How long files are kept: uploads that no experiment has, and files that attempts left.
+
+Records, designs and tables are kept for ever, and so is all that belongs to a public experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+
+from datamill.experiment.errors import InputError
+from datamill.service.accounts import AccountEventKind, record_account_event
+from datamill.service.files.store import name_stored_file
+from datamill.service.models import (
+    Artifact,
+    ExperimentFile,
+    RegisteredFactor,
+    Retention,
+    StoredFile,
+)
+from datamill.service.states import ENDED_EXPERIMENTS
+
+_DAY_S = 86_400.0
+#: Files that one round removes.
+_MOST_AT_ONCE = 500
+_LARGEST_DAYS = 36_500
+
+
+@dataclass(frozen=True, slots=True)
+class Removable:
+    """What would be removed now, were it asked for: how many files, and their bytes."""
+
+    files: int
+    size_bytes: int
+
+
+def find_retention() -> Retention:
+    """Return how long files are kept."""
+    return Retention.objects.filter(pk=1).first() or Retention(pk=1)
+
+
+def set_retention(admin: User, uploads_days: int | None, artifacts_days: int | None) -> None:
+    """Say how many days files are kept from now on; None: for ever.
+
+    Raises:
+        InputError: for no whole number of days.
+    """
+    for days in (uploads_days, artifacts_days):
+        if days is not None and not 1 <= days <= _LARGEST_DAYS:
+            raise InputError(f"{days} days are no time to keep files", remedy="Give 1 or more, or nothing.")
+    values = {"uploads_days": uploads_days, "artifacts_days": artifacts_days}
+    Retention.objects.update_or_create(pk=1, defaults=values)
+    told = ", ".join(f"{name} {'for ever' if days is None else days}" for name, days in values.items())
+    record_account_event(AccountEventKind.RETENTION_SET, admin, told)
+
+
+def count_removable(found: QuerySet[StoredFile]) -> Removable:
+    """Return how much is in files."""
+    return Removable(found.count(), found.aggregate(all=Sum("size_bytes", default=0))["all"])
+
+
+def list_unused_uploads(now_s: float, days: int) -> QuerySet[StoredFile]:
+    """Return packages, loads and factors that were brought so long ago and that no experiment has."""
+    return StoredFile.objects.filter(
+        ~Exists(ExperimentFile.objects.filter(sha256=OuterRef("pk"))),
+        ~Exists(RegisteredFactor.objects.filter(pk=OuterRef("pk"))),
+        ~Exists(Artifact.objects.filter(file=OuterRef("pk"))),
+        kind__in=("package", "load", "factor"),
+        stored_unix_s__lt=now_s - days * _DAY_S,
+        removed_unix_s=None,
+    )
+
+
+def list_old_artifacts(now_s: float, days: int) -> QuerySet[StoredFile]:
+    """Return files that attempts left, all of experiments that are private and ended so long ago."""
+    kept = Artifact.objects.filter(file=OuterRef("pk")).exclude(
+        Q(attempt__trial__experiment__state__in=ENDED_EXPERIMENTS)
+        & Q(attempt__trial__experiment__public=False)
+        & Q(attempt__trial__experiment__ended_unix_s__lt=now_s - days * _DAY_S)
+    )
+    return StoredFile.objects.filter(
+        Exists(Artifact.objects.filter(file=OuterRef("pk"))),
+        ~Exists(kept),
+        ~Exists(ExperimentFile.objects.filter(sha256=OuterRef("pk"))),
+        kind="artifact",
+        removed_unix_s=None,
+    )
+
+
+@transaction.atomic
+def remove_old_files(now_s: float) -> Removable:
+    """Remove some of what is kept no longer; return what was removed. To be called by the writer."""
+    retention = find_retention()
+    files = size = 0
+    chosen: list[StoredFile] = []
+    if retention.uploads_days is not None:
+        chosen += list_unused_uploads(now_s, retention.uploads_days)[:_MOST_AT_ONCE]
+    if retention.artifacts_days is not None:
+        chosen += list_old_artifacts(now_s, retention.artifacts_days)[:_MOST_AT_ONCE]
+    for file in chosen:
+        # The row stays: records name the file, and pages say that it is gone.
+        StoredFile.objects.filter(pk=file.pk).update(removed_unix_s=now_s)
+        file.fileholder_set.all().delete()
+        files, size = files + 1, size + file.size_bytes
+    # A crash between the two leaves files that nothing counts; one that is missing nobody would find.
+    transaction.on_commit(lambda: _unlink(chosen))
+    return Removable(files, size)
+
+
+def _unlink(files: list[StoredFile]) -> None:
+    for file in files:
+        name_stored_file(file.pk).unlink(missing_ok=True)

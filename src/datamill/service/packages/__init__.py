@@ -1,0 +1,1 @@
+"""Packages of the store: who sees which, what is in them, which experiments used them."""

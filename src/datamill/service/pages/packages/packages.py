@@ -1,0 +1,103 @@
+"""Pages of the packages: all that one may see, by name, and one with its contents and its uses."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from datamill.experiment.errors import InputError
+from datamill.service.accounts import NotFoundError, find_user
+from datamill.service.bounded_work.places import taking_turn
+from datamill.service.bounded_work.turns import BusyError, GoneError
+from datamill.service.files.rights import may_user_read
+from datamill.service.files.store import is_sha256, name_stored_file
+from datamill.service.models import StoredFile
+from datamill.service.packages.contents import read_contents
+from datamill.service.packages.listing import (
+    PACKAGE_KINDS,
+    describe_names,
+    describe_packages,
+    list_own_packages,
+    list_uses,
+    list_visible_packages,
+    order_names,
+    search_packages,
+)
+from datamill.service.pages.access import member_page, show_page
+
+_NAMES_A_PAGE = 25
+_MOST_WORDS, _MOST_CHARACTERS = 8, 200
+
+
+@require_GET
+@member_page
+def list_packages(request: HttpRequest) -> HttpResponse:
+    """Packages by name, with their versions and who used them: own ones, or all that one may see."""
+    user = find_user(request)
+    whose = "all" if request.GET.get("whose") == "all" else "mine"
+    search = request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
+    chosen = list_visible_packages(user) if whose == "all" else list_own_packages(user)
+    found = search_packages(user, chosen, search.split()[:_MOST_WORDS])
+    page = Paginator(order_names(found), _NAMES_A_PAGE).get_page(request.GET.get("page"))
+    asked = {"whose": whose, "search": search}
+    context = {
+        "rows": describe_names(user, found, [name for name, _ in page]),
+        "page": page,
+        "base": reverse("packages"),
+        "query": urlencode({name: value for name, value in asked.items() if value}) + "&",
+        **asked,
+    }
+    return show_page(request, "packages.html", context, section="packages")
+
+
+@require_GET
+@member_page
+def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
+    """One package: its scripts and files, its other versions, and the experiments that used it."""
+    user = find_user(request)
+    file = _find_package(request, sha256)
+    (package,) = describe_packages(user, [file])
+    same = list_visible_packages(user).filter(name=file.name).select_related("owner")
+    context: dict[str, object] = {
+        "package": package,
+        "versions": describe_packages(user, list(same.order_by("-stored_unix_s")[:20])),
+        "uses": list_uses(user, sha256),
+    }
+    try:
+        with taking_turn(user):
+            context["contents"] = read_contents(sha256)
+    except (BusyError, GoneError):
+        raise
+    except InputError as problem:
+        context["problem"] = problem
+    return show_page(request, "package.html", context, section="packages")
+
+
+@require_GET
+@member_page
+def download_package(request: HttpRequest, sha256: str) -> FileResponse:
+    """The archive, byte for byte as it was brought."""
+    file = _find_package(request, sha256)
+    path = name_stored_file(sha256)
+    if not path.is_file():
+        raise NotFoundError("the file is not in the store any more")
+    return FileResponse(
+        path.open("rb"),
+        as_attachment=True,
+        filename=f"{file.name or 'package'}.tar.gz",
+        content_type="application/octet-stream",
+    )
+
+
+def _find_package(request: HttpRequest, sha256: str) -> StoredFile:
+    found = None
+    if is_sha256(sha256) and may_user_read(find_user(request), sha256):
+        packages = StoredFile.objects.filter(pk=sha256, kind__in=PACKAGE_KINDS)
+        found = packages.select_related("owner").first()
+    if found is None:
+        raise NotFoundError("there is no such package that you may see")
+    return found
