@@ -50,11 +50,11 @@ def reproduce(
     with one package of each factor's levels to the first. Times may be others, as on other machines. An
     effect is reproduced where the interval of the ratio of both lies within ±SHARE, which is more than that
     two intervals overlap; it is not where the interval lies wholly outside. Otherwise the output says how
-    many trials would tell.
+    many trials would tell. Either may be an RO-Crate as well.
 
     \b
-      datamill run published/ --out again
-      datamill reproduce published/ again --margin 5%
+      datamill run published.zip --out again
+      datamill reproduce published.zip again --margin 5%
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
     result = analysis.reproduce(original, rerun, margin=parse_share(margin, where="--margin"), alpha=alpha)

@@ -20,6 +20,7 @@ from datamill.report.reproduction.json import spell_reproduction
 from datamill.report.reproduction.statement import state_reproduction
 from datamill.report.tables.statement import Part
 from datamill.results.bundles.opening import open_bundle
+from datamill.results.crates.reading import open_bundle_folder
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_alpha
 from datamill.verbs.inputs.data import locate_errors
@@ -69,6 +70,7 @@ def reproduce(
 ) -> Reproduce:
     """Say whether the bundle `rerun` has the result of the bundle `original`, by equivalence of effects.
 
+    Each is the folder of a bundle, or an RO-Crate of one.
     `margin` is the share by which a ratio may differ and still be the same result, to be chosen before the
     re-run; `alpha` is the rate of either mistake.
 
@@ -86,10 +88,11 @@ def reproduce(
                 where=name,
                 remedy="Name the folder that datamill run made.",
             )
-        bundle = open_bundle(Path(given))
-        records = bundle.read_records()
-        seen.append({(record.trial_id, record.started_unix_ns) for record in records})
-        executions.append(Execution(bundle.experiment, bundle.design, bundle.build_table(records)))
+        with open_bundle_folder(Path(given)) as folder:
+            bundle = open_bundle(folder)
+            records = bundle.read_records()
+            seen.append({(record.trial_id, record.started_unix_ns) for record in records})
+            executions.append(Execution(bundle.experiment, bundle.design, bundle.build_table(records)))
     if common := len(seen[0] & seen[1]):
         raise InputError(
             f"both hold the same {count_nouns(common, 'trial')}: a re-run makes trials anew",
