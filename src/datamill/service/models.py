@@ -12,6 +12,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from datamill.service.publishing.tables import Publication as Publication
+from datamill.service.publishing.tables import Rerun as Rerun
 from datamill.service.queue.machine_time import ExperimentTime as ExperimentTime
 from datamill.service.queue.machine_time import UserShare as UserShare
 from datamill.service.queue.machine_time import UserTime as UserTime

@@ -17,6 +17,7 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_size
+from datamill.results.bundles.bundle_head import BundleFactor, BundlePackage
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.crates.metadata import METADATA_FILE
 
@@ -146,7 +147,8 @@ def _check_bundle(folder: Path) -> None:
     """
     bundle = open_bundle(folder)
     bundle.read_records()
-    for item in (*bundle.head.packages, *bundle.head.loads, *bundle.head.factors):
+    items: list[BundlePackage | BundleFactor] = [*bundle.head.packages, *bundle.head.loads]
+    for item in (*items, *bundle.head.factors):
         file = folder / item.file
         inside = ".." not in PurePosixPath(item.file).parts and not PurePosixPath(item.file).is_absolute()
         if not inside or not file.is_file():
