@@ -9,6 +9,7 @@ import time
 import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.http import HttpResponse
@@ -18,10 +19,12 @@ from integration.service.test_api_bundles import Fleet
 
 import datamill
 from datamill.results.bundles.opening import open_bundle
+from datamill.results.crates.description import describe
 from datamill.results.crates.reading import unpack_crate
 from datamill.service.answers import answering
 from datamill.service.models import Event, FleetExperiment, Publication
 from datamill.service.publishing import archives
+from datamill.service.publishing.statements import PublishedStatement
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
 FORM = {
@@ -31,6 +34,9 @@ FORM = {
     "summary": 'Two loops, "compared".',
     "everybody": "yes",
 }
+
+
+HEADLINE = "p1 is better, by 3%."
 
 
 @pytest.fixture(autouse=True)
@@ -57,17 +63,37 @@ def read_page(path: str, client: Client | None = None) -> tuple[int, str]:
     return answer.status_code, content.decode()
 
 
-def publish_finished() -> tuple[Fleet, Publication]:
+def enter_publication() -> tuple[Fleet, Publication]:
+    """A publication as it is in the database, with an archive of some bytes: what pages show rests on these."""
+    fleet, content = Fleet(public=True), b"an archive of some length"
+    statement = PublishedStatement(
+        "two-loops", "Which?", HEADLINE, (), (), (), 8, "means", 8, ("fast",), "0.1.0", (), (),
+        picture="<svg></svg>", picture_svg="<svg></svg>",
+    )  # fmt: skip
+    digest = hashlib.sha256(content).hexdigest()
+    archives.find_archive(digest).parent.mkdir()
+    archives.find_archive(digest).write_bytes(content)
+    said = describe("Which is faster?", "Doe, Jane", "MIT", now_s=1.8e9)
+    published = Publication.objects.create(
+        key="0123456789ab",
+        experiment_id=fleet.number,
+        publisher=fleet.ada.user,
+        published_unix_s=1.8e9,
+        sha256=digest,
+        size_bytes=len(content),
+        description=msgspec.json.encode(said),
+        words="Which is faster?",
+        statement=msgspec.json.encode(statement),
+    )
+    return fleet, published
+
+
+def test_a_publication_has_the_answer_a_citation_and_the_archive_for_everybody(tmp_path: Path) -> None:
     fleet = Fleet()
     fleet.finish()
     answer, published = publish(fleet)
     assert answer.status_code == 302, answer.content.decode()
     assert published is not None
-    return fleet, published
-
-
-def test_a_publication_has_the_answer_a_citation_and_the_archive_for_everybody(tmp_path: Path) -> None:
-    fleet, published = publish_finished()
     fleet.fetch(tmp_path / "bundle")
     said = datamill.answer(tmp_path / "bundle").answer
     status, page = read_page(f"/publications/{published.key}")
@@ -116,7 +142,7 @@ def test_what_is_wrong_in_the_form_is_said_and_nothing_is_typed_again(
     changed: dict[str, str], words: str
 ) -> None:
     fleet = Fleet()
-    fleet.finish()
+    FleetExperiment.objects.update(state="cancelled", ended_unix_s=1.0)
     form = {name: value for name, value in (FORM | changed).items() if name != "everybody" or value}
     answer = log_in(fleet.ada).post(f"/experiments/{fleet.number}/publish", form)
     assert answer.status_code == 400
@@ -138,7 +164,7 @@ def test_only_its_owner_publishes_and_only_what_has_ended() -> None:
 
 
 def test_the_database_lets_nobody_change_or_remove_a_publication() -> None:
-    _, published = publish_finished()
+    _, published = enter_publication()
     for change in ("sha256 = 'x'", "statement = 'x'", "published_unix_s = 1", "words = 'x'", "key = 'x'"):
         with (
             pytest.raises(IntegrityError, match="cannot be changed"),
@@ -151,9 +177,8 @@ def test_the_database_lets_nobody_change_or_remove_a_publication() -> None:
 
 
 def test_a_withdrawn_publication_leaves_its_address_with_the_reason_and_no_number() -> None:
-    fleet, published = publish_finished()
+    fleet, published = enter_publication()
     path = f"/publications/{published.key}"
-    headline = json.loads(bytes(published.statement))["headline"]
     assert log_in(ApiUser("bob")).post(f"{path}/withdraw", {"reason": "envy"}).status_code == 403
     owner = log_in(fleet.ada)
     assert owner.post(f"{path}/withdraw", {"reason": " "}).status_code == 400
@@ -161,12 +186,12 @@ def test_a_withdrawn_publication_leaves_its_address_with_the_reason_and_no_numbe
     status, page = read_page(path)
     assert status == 410
     assert "The clock was &lt;i&gt;wrong" in page
-    assert headline not in html.unescape(page)
+    assert HEADLINE not in html.unescape(page)
     for rest in ("archive.zip", "citation.bib", "figure.svg"):
         assert read_page(f"{path}/{rest}")[0] == 410
     assert "withdrawn" in read_page(f"{path}/badge.svg")[1]
-    assert headline not in html.unescape(read_page(f"{path}/embed")[1])
-    assert headline not in html.unescape(read_page("/publications")[1])
+    assert HEADLINE not in html.unescape(read_page(f"{path}/embed")[1])
+    assert HEADLINE not in html.unescape(read_page("/publications")[1])
     assert not archives.find_archive(published.sha256).exists()
     assert not FleetExperiment.objects.get().public
     assert published.key not in read_page("/publications?search=p1")[1]
@@ -183,25 +208,27 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [cut, flip, Path.unlink])
-def test_a_publication_whose_archive_was_damaged_says_so_instead_of_numbers(damage: object) -> None:
-    _, published = publish_finished()
+def test_a_publication_whose_archive_was_damaged_says_so_instead_of_numbers() -> None:
+    _, published = enter_publication()
     path = f"/publications/{published.key}"
-    headline = json.loads(bytes(published.statement))["headline"]
-    assert headline in html.unescape(read_page(path)[1])
-    damage(archives.find_archive(published.sha256))  # type: ignore[operator]
-    status, page = read_page(path)
-    assert status == 200
-    assert "is damaged on this coordinator" in page
-    assert headline not in html.unescape(page)
-    assert "<svg" not in page
-    assert read_page(f"{path}/archive.zip")[0] == read_page(f"{path}/figure.svg")[0] == 503
-    assert "damaged" in read_page(f"{path}/badge.svg")[1]
-    assert headline not in html.unescape(read_page(f"{path}/embed")[1])
+    file = archives.find_archive(published.sha256)
+    whole = file.read_bytes()
+    for damage in (cut, flip, Path.unlink):
+        file.write_bytes(whole)
+        assert HEADLINE in html.unescape(read_page(path)[1])
+        damage(file)
+        status, page = read_page(path)
+        assert status == 200
+        assert "is damaged on this coordinator" in page
+        assert HEADLINE not in html.unescape(page)
+        assert "<svg" not in page
+        assert read_page(f"{path}/archive.zip")[0] == read_page(f"{path}/figure.svg")[0] == 503
+        assert "damaged" in read_page(f"{path}/badge.svg")[1]
+        assert HEADLINE not in html.unescape(read_page(f"{path}/embed")[1])
 
 
 def test_bits_that_change_while_no_clock_shows_it_are_found_within_the_hour() -> None:
-    _, published = publish_finished()
+    _, published = enter_publication()
     now = time.monotonic()
     assert archives.is_intact(published, now)
     file = archives.find_archive(published.sha256)
@@ -214,7 +241,7 @@ def test_bits_that_change_while_no_clock_shows_it_are_found_within_the_hour() ->
 
 
 def test_badges_and_figures_are_kept_by_others_until_they_change() -> None:
-    _, published = publish_finished()
+    _, published = enter_publication()
     client = Client()
     for part in ("badge.svg", "figure.svg", "embed"):
         answer = client.get(f"/publications/{published.key}/{part}")
