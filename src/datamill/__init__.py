@@ -31,6 +31,7 @@ __all__ = [
     "quantiles",
     "rank_machines",
     "read_tables",
+    "reproduce",
     "summary",
     "tests",
     "variability",
@@ -47,6 +48,7 @@ _ROOMS = {
     "predict": "prediction.predict",
     "predict_platforms": "platforms.predict",
     "read_tables": "fleet.read_tables",
+    "reproduce": "reproduction.reproduce",
     "rank_machines": "platforms.rank",
 }
 
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from datamill.verbs.platforms.rank import rank_machines
     from datamill.verbs.prediction.predict import predict
     from datamill.verbs.quantiles import quantiles
+    from datamill.verbs.reproduction.reproduce import reproduce
     from datamill.verbs.summary import summary
     from datamill.verbs.tests import tests
     from datamill.verbs.variability import variability

@@ -35,6 +35,7 @@ _VERBS = {
     "allocators": "Find allocations that take the slow path, and their lines.",
     "plan": "How many builds, executions and measurements a result takes.",
     "compare": "Has performance changed between versions?",
+    "reproduce": "Has an experiment that was run again the same result?",
     "predict": "What a response would be at levels that were not measured.",
     "platforms": "How fast will it run on a machine that I cannot use?",
     "selection": "Which benchmarks must run for this commit?",
@@ -57,7 +58,7 @@ _VERBS = {
 #: The folders in which their modules lie; `analyze` is one itself.
 _ROOMS = {
     **dict.fromkeys(("time", "gate"), "timing"),
-    **dict.fromkeys(("new", "packages", "check", "run", "report"), "experiment"),
+    **dict.fromkeys(("new", "packages", "check", "run", "report", "reproduce"), "experiment"),
     **dict.fromkeys(("plan", "compare", "predict"), "analyze"),
     **dict.fromkeys(("import", "export"), "exchange"),
     **dict.fromkeys(("submit", "watch", "fetch", "cancel", "release", "queue", "trials", "workers"), "fleet"),

@@ -18,6 +18,8 @@ from datamill.service.files.experiment_files import ExperimentFile as Experiment
 from datamill.service.notices.tables import Notice as Notice
 from datamill.service.notices.tables import NoticeCursor as NoticeCursor
 from datamill.service.notices.tables import NoticeTarget as NoticeTarget
+from datamill.service.publishing.tables import Publication as Publication
+from datamill.service.publishing.tables import Rerun as Rerun
 from datamill.service.queue.machine_time import ExperimentTime as ExperimentTime
 from datamill.service.queue.machine_time import UserShare as UserShare
 from datamill.service.queue.machine_time import UserTime as UserTime

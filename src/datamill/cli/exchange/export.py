@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import polars as pl
 
+from datamill.cli.exchange.export_crate import AskedCrate, crate_options, export_crate
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
@@ -29,10 +30,11 @@ _MARKUP: dict[str, Callable[[Table], str]] = {"latex": format_latex, "markdown":
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["csv", "parquet", "benchfmt", "latex", "markdown"]),
-    required=True,
+    type=click.Choice(["csv", "parquet", "benchfmt", "latex", "markdown", "rocrate"]),
     help="The format.",
 )
+@click.option("--rocrate", "as_crate", is_flag=True, help="The same as --to rocrate.")
+@crate_options
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it [standard output]."
 )
@@ -59,7 +61,9 @@ _MARKUP: dict[str, Callable[[Table], str]] = {"latex": format_latex, "markdown":
 )
 def export(
     data: Path,
-    form: str,
+    form: str | None,
+    as_crate: bool,
+    asked: AskedCrate,
     out: Path | None,
     force: bool,
     responses: tuple[str, ...],
@@ -74,12 +78,22 @@ def export(
     compares: the valid observations of a tidy table, a PASS after each trial. latex (with the
     package booktabs) and markdown hold, for each response of a tidy table, the mean at each design
     point with its interval and n, and with --median or --quantiles these as well; of any other table
-    the rows, rounded to 4 figures.
+    the rows, rounded to 4 figures. rocrate is a research object, a zip file with the bundle and what others
+    need to cite it and to run it again: datamill run, reproduce and import take it.
 
     \b
       datamill export my-bundle --to benchfmt --out new.txt
       datamill export table.csv --to latex --response wall_time_s --quantiles 0.5,0.9
+      datamill export my-bundle --rocrate --author "Family, Given" --out my-bundle.zip
     """  # noqa: D301 - click needs the backspace itself
+    if as_crate and form not in (None, "rocrate"):
+        raise InputError(f"--rocrate and --to {form} ask for two formats", remedy="Leave one of them out.")
+    form = "rocrate" if as_crate else form
+    if form is None:
+        raise click.MissingParameter(param_hint="--to", param_type="option")
+    if form == "rocrate":
+        export_crate(data, out, asked, force=force)
+        return
     wanted = [*([0.5] if median else []), *_read_quantiles(quantiles)]
     if wanted and (form not in _MARKUP or rows):
         raise InputError(

@@ -13,11 +13,13 @@ import msgspec
 import polars as pl
 
 from datamill.cli.console import name_command
+from datamill.cli.exchange.import_crate import import_crate
 from datamill.cli.json_answer import spell_answer
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.results.bundles.replaced_file import replace_file
+from datamill.results.crates.reading import is_crate
 from datamill.results.foreign.files import STANDARD_INPUT
 from datamill.results.foreign.importing import Imported, count_exclusions, import_files
 from datamill.results.foreign.recognise import FORMATS
@@ -47,7 +49,7 @@ _MOST_LEVELS = 6
     type=click.Path(path_type=Path),
     metavar="TABLE",
     help="Where to write the table: a .csv or .parquet file, or - for CSV on standard output [FILE's name, "
-    "or imported for several, with .csv, in this folder].",
+    "or imported for several, with .csv, in this folder]; of a crate the new folder [FILE's name].",
 )
 @click.option("--format", "forced", metavar="NAME", default="", help="Read as this format [recognised].")
 @click.option(
@@ -82,12 +84,17 @@ def import_(
     are told apart by the column file. Nothing is dropped: warm-ups, failures and aggregates are
     rows with a reason in the column exclusion. FILE - is standard input.
 
+    Of an RO-Crate, which datamill export --rocrate or a coordinator made, the bundle comes out as a folder.
+
     \b
       datamill import results.json
       datamill import before.json after.json --out both.parquet
       for i in 1 2 3 4 5; do go test -bench .; done | datamill import - --out sort.csv
       datamill import target/criterion
     """  # noqa: D301 - click needs the backspace itself
+    if len(files) == 1 and is_crate(files[0]):
+        import_crate(files[0], out)
+        return
     target = None if out == Path("-") else out or _choose_target(files)
     if target is not None:
         _refuse_target(target, files, force)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from datamill.conduct.conduct_experiment import (
     list_trial_order,
 )
 from datamill.conduct.running.both_parts import ResumedRun
+from datamill.results.crates.reading import open_bundle_folder
 
 #: Something of the host is not as it was before.
 EXIT_UNRESTORED = 1
@@ -62,8 +64,9 @@ def run(
     """Run the experiment FILE on this machine, one trial at a time, into a bundle.
 
     FILE is an experiment file, or a folder with an experiment.toml, such as an earlier bundle, whose
-    experiment is then repeated. The new bundle is a folder that holds the experiment, its packages,
-    every trial's record and artifacts, the tidy table and the report.
+    experiment is then repeated, or an RO-Crate of one (datamill export --rocrate). The new bundle is a
+    folder that holds the experiment, its packages, every trial's record and artifacts, the tidy table and
+    the report.
 
     Ctrl-C, a crash or a power cut loses at most the trial in flight: continue with --resume DIR.
 
@@ -71,6 +74,33 @@ def run(
     was, 2 when something else needs your attention, 130 when interrupted.
     """
     check_options(file, out, resume, after_screening, retry_failed)
+    with ExitStack() as crates:
+        # A crate is unpacked for as long as its experiment runs.
+        file = None if file is None else crates.enter_context(open_bundle_folder(file))
+        _run(
+            file,
+            out,
+            resume,
+            after_screening,
+            retry_failed,
+            repeat_doubtful,
+            keep_going,
+            dry_run,
+            allow_trials,
+        )
+
+
+def _run(
+    file: Path | None,
+    out: Path | None,
+    resume: Path | None,
+    after_screening: Path | None,
+    retry_failed: bool,
+    repeat_doubtful: bool,
+    keep_going: bool,
+    dry_run: bool,
+    allow_trials: int,
+) -> None:
     asked = (
         NewRun(file, after_screening, out, allow_trials)
         if resume is None

@@ -25,6 +25,7 @@ from datamill.results.bundles.bundle_files import (
     make_file,
     make_json_file,
     make_spooled_file,
+    write_folder,
 )
 from datamill.results.bundles.bundle_head import BundleFactor, BundleHead, BundlePackage
 from datamill.results.bundles.decisions import DECISIONS_FILE
@@ -60,6 +61,16 @@ class PreparedBundle:
         """Yield the archive; it ends early when a file is not as it was."""
         with self.resources:
             yield from write_archive(self._list_members())
+
+    def write(self, folder: Path) -> None:
+        """Write the bundle to a folder that exists.
+
+        Raises:
+            ChangedFileError: a file is not as it was.
+            OSError: the disk is full.
+        """
+        with self.resources:
+            write_folder(self._list_members(), folder)
 
     def _list_members(self) -> Iterator[BundleFile]:
         files = 0

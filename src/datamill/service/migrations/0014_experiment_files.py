@@ -22,7 +22,7 @@ def fill_from_heads(apps, _editor):  # type: ignore[no-untyped-def]
 class Migration(migrations.Migration):
     """One new table, filled."""
 
-    dependencies = [("datamill", "0012_factors")]
+    dependencies = [("datamill", "0013_publications")]
 
     operations = [
         migrations.CreateModel(

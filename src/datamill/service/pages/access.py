@@ -40,21 +40,37 @@ def member_page(view: View[P]) -> View[P]:
         if not request.user.is_authenticated:
             return _ask_for_login(request)
         mark_member(getattr(request, "scope", None))
-        try:
-            _refuse_nul(request)
-            return view(request, *args, **kwargs)
-        except NotFoundError as error:
-            return refuse(request, error, "Not found", 404)
-        except DeniedError as error:
-            return refuse(request, error, "Not allowed", 403)
-        except BusyError as error:
-            refused = refuse(request, error, "Not now", 429)
-            refused["Retry-After"] = str(error.RETRY_AFTER_S)
-            return refused
-        except InputError as error:
-            return refuse(request, error, "This does not work", 400)
+        return _answer(request, lambda: view(request, *args, **kwargs))
 
     return answer  # type: ignore[return-value]
+
+
+def open_page(view: View[P]) -> View[P]:
+    """Let in everybody, and answer with a page that explains where a view raises an `InputError`."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        if request.user.is_authenticated:
+            mark_member(getattr(request, "scope", None))
+        return _answer(request, lambda: view(request, *args, **kwargs))
+
+    return answer  # type: ignore[return-value]
+
+
+def _answer(request: HttpRequest, look: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    try:
+        _refuse_nul(request)
+        return look()
+    except NotFoundError as error:
+        return refuse(request, error, "Not found", 404)
+    except DeniedError as error:
+        return refuse(request, error, "Not allowed", 403)
+    except BusyError as error:
+        refused = refuse(request, error, "Not now", 429)
+        refused["Retry-After"] = str(error.RETRY_AFTER_S)
+        return refused
+    except InputError as error:
+        return refuse(request, error, "This does not work", 400)
 
 
 def _ask_for_login(request: HttpRequest) -> HttpResponseBase:

@@ -10,12 +10,14 @@ from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
 from datamill.service.pages.administration import administration
 from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
+from datamill.service.pages.experiments.again import reruns, versions
 from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import factors, quarantine, queue, workers
 from datamill.service.pages.new_experiment import beginnings
 from datamill.service.pages.new_experiment import steps as new_experiment
 from datamill.service.pages.notices import notices
 from datamill.service.pages.packages import packages
+from datamill.service.pages.publications import downloads, embeds, publications, publishing
 
 
 class FigureKind:
@@ -38,8 +40,15 @@ class TableKind(FigureKind):
     regex = "csv|parquet"
 
 
+class CitationKind(FigureKind):
+    """Ending of a file that a citation is sent as."""
+
+    regex = "txt|bib|cff"
+
+
 register_converter(FigureKind, "figure")
 register_converter(TableKind, "table")
+register_converter(CitationKind, "citation")
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="experiments", permanent=False), name="home"),
@@ -95,6 +104,23 @@ urlpatterns = [
     path("packages", packages.list_packages, name="packages"),
     path("packages/<str:sha256>", packages.show_package, name="package"),
     path("packages/<str:sha256>/archive", packages.download_package, name="package-archive"),
+    path("experiments/<int:experiment_id>/publish", publishing.publish, name="experiment-publish"),
+    path("experiments/<int:experiment_id>/rerun", reruns.run_again, name="experiment-rerun"),
+    path("experiments/<int:experiment_id>/reruns", reruns.show_reruns, name="experiment-reruns"),
+    path("compare", versions.compare_experiments, name="compare"),
+    path("publications", publications.list_results, name="publications"),
+    path("publications/<str:key>", publications.show_result, name="publication"),
+    path("publications/<str:key>/withdraw", publishing.withdraw, name="publication-withdraw"),
+    path("publications/<str:key>/archive.zip", downloads.download_archive, name="publication-archive"),
+    path(
+        "publications/<str:key>/citation.<citation:kind>",
+        downloads.download_citation,
+        name="publication-citation",
+    ),
+    path("publications/<str:key>/badge.svg", embeds.show_badge, name="publication-badge"),
+    path("publications/<str:key>/figure.svg", embeds.show_figure, name="publication-figure"),
+    path("publications/<str:key>/embed", embeds.show_embed, name="publication-embed"),
+    path("oembed", embeds.describe_embed, name="oembed"),
     path("workers", workers.list_workers, name="workers"),
     path("tokens", workers.make_token, name="token"),
     path("workers/<str:name>", workers.show_worker, name="worker"),

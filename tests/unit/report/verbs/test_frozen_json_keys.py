@@ -13,11 +13,14 @@ import pytest
 from json_keys import list_keys
 from nested_study import make_nested_study
 from page_study import Study, make_study
+from planted_study import Point, plan_study
 
 import datamill
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
+from datamill.analysis.reproduction.reproduce import Execution, judge_reproduction
 from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.json import format_experiment_json
+from datamill.verbs.reproduction.reproduce import Reproduce
 
 #: For each verb every key, with the keys that it lies in. A new key is added here; that one goes, or has
 #: another name, takes another number in `schema`.
@@ -48,6 +51,14 @@ def make_versions() -> pl.DataFrame:
                     for measurement in range(4)
                 ]
     return pl.DataFrame(rows, schema=["version", "build", "execution", "measurement", "value"], orient="row")
+
+
+def make_executions() -> list[Execution]:
+    def draw(rng: np.random.Generator, point: Point) -> float:
+        return float((0.9 if point["package"] == "b" else 1.0) * (1 + 0.02 * rng.standard_normal()))
+
+    studies = [plan_study({"package": ("a", "b")}, draw, replicates=6, seed=seed) for seed in (1, 2)]
+    return [Execution(experiment, design, table) for experiment, design, table, _ in studies]
 
 
 def make_events() -> pl.DataFrame:
@@ -95,6 +106,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         machine="host",
     ),
     "by": lambda: datamill.summary(make_table(), response="time", factors=["flag"], by="tool"),
+    "reproduce": lambda: Reproduce(judge_reproduction(*make_executions())),
     "false_alarms": lambda: datamill.false_alarms(make_versions(), only="old"),
 }
 

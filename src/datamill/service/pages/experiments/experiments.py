@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -27,7 +28,7 @@ from datamill.service.api.stream import send_events
 from datamill.service.bundles.logs import BundleError
 from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
 from datamill.service.coordinator.leasing.standings import list_stopped
-from datamill.service.models import Attempt, Event, FleetExperiment, FleetWorker, Trial
+from datamill.service.models import Attempt, Event, FleetExperiment, FleetWorker, Publication, Rerun, Trial
 from datamill.service.pages.access import member_page, refuse, show_page
 from datamill.service.pages.experiments.events import tell_events
 from datamill.service.pages.experiments.trials.trial_counts import TRIAL_WORDS, TrialCounts
@@ -68,6 +69,8 @@ def show_experiment(request: HttpRequest, experiment_id: int) -> HttpResponse:
     context |= {
         "question": _read_stored_experiment(experiment),
         "debug_trials": _list_debug_trials(experiment, cursor.output),
+        "has_reruns": Rerun.objects.filter(Q(pk=experiment.pk) | Q(original_id=experiment.pk)).exists(),
+        "published": Publication.objects.filter(experiment=experiment).order_by("-published_unix_s"),
         "cursor": cursor.to_text(),
     }
     return show_page(request, "experiment.html", context, section="experiments")

@@ -1,0 +1,1 @@
+"""Whether a result was reproduced: sentences, tables, JSON and the picture."""

@@ -1,0 +1,1 @@
+"""Experiments run again, their verdicts, and experiments side by side."""

@@ -1,0 +1,128 @@
+"""Experiments side by side: what each answered, and how their files, packages and machines differ."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET
+
+from datamill.experiment.errors import InputError
+from datamill.results.bundles.bundle_head import BundleHead
+from datamill.service.accounts import find_experiment, find_user
+from datamill.service.answers.verdicts import recall_verdict
+from datamill.service.models import FleetExperiment, TrialCount
+from datamill.service.pages.access import member_page, show_page
+from datamill.service.states import ENDED_EXPERIMENTS, TrialPurpose, TrialState
+
+_MOST = 8
+_CONTEXT_LINES = 2
+#: Lines of a difference that a page shows; of larger files comparing would take long.
+_MOST_LINES = 400
+_MOST_TEXT = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An experiment as one of several: its verdict where it has one, packages by name, machines."""
+
+    experiment: FleetExperiment
+    verdict: str
+    due: bool
+    packages: dict[str, str]
+    machines: tuple[str, ...]
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs from the first: lines of the file as a unified difference, packages, machines."""
+
+    version: Version
+    lines: tuple[tuple[str, str], ...]
+    shortened: bool
+    packages: tuple[tuple[str, str, str], ...]
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@require_GET
+@member_page
+def compare_experiments(request: HttpRequest) -> HttpResponse:
+    """Up to eight experiments that the user may see, the first of which is what others are compared with."""
+    user = find_user(request)
+    numbers = list(dict.fromkeys(request.GET.getlist("id")))
+    shown: list[Version] = []
+    context: dict[str, object] = {"asked": " ".join(numbers[:_MOST])[:200]}
+    words = " ".join(numbers).replace(",", " ").replace("#", " ").split()
+    try:
+        if len(words) > _MOST:
+            raise InputError(f"{len(words)} experiments are too many", remedy=f"Name up to {_MOST}.")
+        if any(not (word.isascii() and word.isdecimal() and len(word) < 19) for word in words):
+            raise InputError("what is compared are numbers of experiments", remedy="Write them so: 12 15.")
+        for word in dict.fromkeys(words):
+            shown.append(_read_version(find_experiment(user, int(word))))
+        if len(shown) == 1:
+            raise InputError("one experiment is nothing to compare", remedy="Name two or more.")
+    except InputError as problem:
+        context["problem"] = problem
+        shown = []
+    context |= {
+        "versions": shown,
+        "differences": [_compare(shown[0], other) for other in shown[1:]],
+        "names": sorted({name for version in shown for name in version.packages}),
+    }
+    return show_page(
+        request,
+        "compare.html",
+        context,
+        section="experiments",
+        status=400 if "problem" in context else 200,
+    )
+
+
+def _read_version(experiment: FleetExperiment) -> Version:
+    head = msgspec.json.decode(bytes(experiment.head), type=BundleHead)
+    files = (*head.packages, *head.loads)
+    packages = {item.name: item.sha256 for item in files} | {item.name: item.sha256 for item in head.factors}
+    counts = TrialCount.objects.filter(
+        experiment=experiment, purpose=TrialPurpose.DESIGN, state=TrialState.COUNTED, trials__gt=0
+    )
+    by_machine = dict(counts.values_list("worker__name", "trials"))
+    ended = experiment.state in ENDED_EXPERIMENTS
+    kept = recall_verdict(experiment) if ended else None
+    return Version(
+        experiment,
+        "" if kept is None else kept.headline,
+        ended and kept is None and bool(by_machine),
+        packages,
+        tuple(sorted(by_machine)),
+        sum(by_machine.values()),
+    )
+
+
+def _compare(first: Version, other: Version) -> Difference:
+    lines = _diff(first.experiment.text, other.experiment.text)
+    names = dict.fromkeys((*first.packages, *other.packages))
+    packages = tuple(
+        (name, first.packages.get(name, ""), other.packages.get(name, ""))
+        for name in names
+        if first.packages.get(name) != other.packages.get(name)
+    )
+    return Difference(
+        other,
+        lines[:_MOST_LINES],
+        len(lines) > _MOST_LINES,
+        packages,
+        tuple(name for name in first.machines if name not in other.machines),
+        tuple(name for name in other.machines if name not in first.machines),
+    )
+
+
+def _diff(before: str, after: str) -> tuple[tuple[str, str], ...]:
+    """Lines with what each is: `+`, `-`, a blank, or `@` where others are left out."""
+    first, second = (text[:_MOST_TEXT].splitlines() for text in (before, after))
+    found = difflib.unified_diff(first, second, n=_CONTEXT_LINES, lineterm="")
+    return tuple((line[0], line[1:]) for line in list(found)[2:] if line)

@@ -1,0 +1,1 @@
+"""Published results, for everybody; and how one is published or withdrawn."""

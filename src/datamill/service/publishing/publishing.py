@@ -1,0 +1,166 @@
+"""An experiment published, and a publication withdrawn."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from datamill.experiment.errors import InputError
+from datamill.results.crates.description import Description, clean_text
+from datamill.service.accounts import DeniedError, NotFoundError, is_admin
+from datamill.service.bounded_work.calls import call_bounded
+from datamill.service.bounded_work.places import taking_turn
+from datamill.service.bundles.export import prepare_bundle
+from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
+from datamill.service.models import FleetExperiment
+from datamill.service.publishing.archives import find_archive
+from datamill.service.publishing.statements import MAKING, MadeArchive, PublishedStatement, make_archive
+from datamill.service.publishing.tables import Publication
+from datamill.service.serving.storage.writer import run_as_writer
+from datamill.service.states import ENDED_EXPERIMENTS
+from datamill.service.watching.places import BUNDLES
+
+#: Folders of a bundle that a publisher may hold back, with what is in them.
+HELD_BACK = {"artifacts": "what trials printed and collected"}
+_MOST_REASON = 1000
+_MOST_PUBLICATIONS = 20  # of one experiment
+
+
+def publish_experiment(
+    experiment: FleetExperiment,
+    user: User,
+    describe: Callable[[str], Description],
+    *,
+    held_back: tuple[str, ...] = (),
+) -> Publication:
+    """Write the archive of an experiment that has ended, and enter its publication; everybody may read it.
+
+    Args:
+        experiment: of the user, or the user is an administrator.
+        user: who publishes.
+        describe: makes the description from the key of the address.
+        held_back: folders of `HELD_BACK` that stay away.
+
+    Raises:
+        BundleError: the database does not hold what a bundle needs.
+        BusyError, FullError: too many are being made already.
+        GoneError: the client left.
+        InputError: it has not ended, nothing was measured, or it is too large.
+    """
+    if experiment.state not in ENDED_EXPERIMENTS:
+        raise InputError("the experiment has not ended", remedy="Publish it when its last trial is in.")
+    if Publication.objects.filter(experiment=experiment).count() >= _MOST_PUBLICATIONS:
+        raise InputError(
+            f"it was published {_MOST_PUBLICATIONS} times already", remedy="Cite one of these publications."
+        )
+    key = secrets.token_hex(6)
+    description = describe(key)
+    place = find_archive("0").parent
+    place.mkdir(parents=True, exist_ok=True)
+    with taking_turn(user), TemporaryDirectory(prefix=".making-", dir=place) as folder:
+        home, draft = Path(folder) / "bundle", Path(folder) / "archive.zip"
+        home.mkdir()
+        _write_folder(experiment, user, home)
+        made: MadeArchive = call_bounded(MAKING, make_archive, str(home), str(draft), description, held_back)
+        draft.replace(find_archive(made.sha256))
+    return run_as_writer(_enter, key, experiment.pk, user, description, made)
+
+
+def _write_folder(experiment: FleetExperiment, user: User, home: Path) -> None:
+    sending = BUNDLES.take(user.pk)
+    try:
+        prepare_bundle(experiment, time.time()).write(home)
+    finally:
+        sending.leave()
+
+
+def _enter(
+    key: str, experiment_id: int, user: User, description: Description, made: MadeArchive
+) -> Publication:
+    """Enter a publication; who may read the result may read its experiment from now on."""
+    FleetExperiment.objects.filter(pk=experiment_id).update(public=True)
+    entered = Publication.objects.create(
+        key=key,
+        experiment_id=experiment_id,
+        publisher=user,
+        published_unix_s=description.published_unix_s,
+        sha256=made.sha256,
+        size_bytes=made.size_bytes,
+        description=msgspec.json.encode(description),
+        words="\n".join((description.title, *(author.name for author in description.authors))),
+        statement=msgspec.json.encode(made.statement),
+    )
+    _note(EventKind.PUBLISHED, entered, user, f"publication {key}")
+    return entered
+
+
+def withdraw_publication(publication: Publication, user: User, reason: str) -> None:
+    """Withdraw a publication: its address says why from now on, and its archive is gone.
+
+    Raises:
+        DeniedError: it is another's.
+        InputError: there is no reason, or it was withdrawn before.
+    """
+    if publication.publisher_id != user.pk and not is_admin(user):
+        raise DeniedError(
+            f"this publication is {publication.publisher.username}'s",
+            remedy="Ask its publisher or an administrator.",
+        )
+    if publication.withdrawn_unix_s is not None:
+        raise InputError("it was withdrawn already", remedy="Nothing is left to be done.")
+    reason = clean_text(reason).strip()[:_MOST_REASON]
+    if not reason:
+        raise InputError("there is no reason", remedy="Say why: readers who cite it will find it here.")
+    run_as_writer(_enter_withdrawal, publication.pk, user, reason)
+
+
+def _enter_withdrawal(key: str, user: User, reason: str) -> None:
+    publication = Publication.objects.get(pk=key)
+    publication.withdrawn_unix_s, publication.withdrawn_reason = time.time(), reason
+    publication.save(update_fields=["withdrawn_unix_s", "withdrawn_reason"])
+    others = Publication.objects.filter(withdrawn_unix_s=None)
+    if not others.filter(experiment_id=publication.experiment_id).exists():
+        FleetExperiment.objects.filter(pk=publication.experiment_id).update(public=False)
+    if not others.filter(sha256=publication.sha256).exists():
+        find_archive(publication.sha256).unlink(missing_ok=True)
+    _note(EventKind.WITHDRAWN, publication, user, f"publication {key}: {reason}")
+
+
+def _note(kind: EventKind, publication: Publication, user: User, detail: str) -> None:
+    event = NewEvent(kind, user=user.username, experiment_id=publication.experiment_id, detail=detail)
+    add_events([event], time.time())
+
+
+def find_publication(key: str) -> Publication:
+    """Return the publication of an address, withdrawn or not.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    found = list_publications().filter(pk=key).first() if len(key) <= 12 else None
+    if found is None:
+        raise NotFoundError("there is no publication at this address", where="publications")
+    return found
+
+
+def list_publications() -> QuerySet[Publication]:
+    """Return all publications, the latest first."""
+    return Publication.objects.select_related("publisher", "experiment").order_by("-published_unix_s", "key")
+
+
+def read_description(publication: Publication) -> Description:
+    """Return what a publication says of itself, with the digest by which it is cited."""
+    told = msgspec.json.decode(bytes(publication.description), type=Description)
+    return msgspec.structs.replace(told, digest=publication.sha256)
+
+
+def read_statement(publication: Publication) -> PublishedStatement:
+    """Return what a publication says."""
+    return msgspec.json.decode(bytes(publication.statement), type=PublishedStatement)

@@ -1,0 +1,1 @@
+"""Whether a result was reproduced."""
