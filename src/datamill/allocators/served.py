@@ -13,7 +13,7 @@ from datamill.allocators.events import EVENTS
 from datamill.allocators.latencies import SLOW_PATH, Clock
 from datamill.allocators.trace import Frame
 
-#: In the ledger's table of requests (`crates/trace/src/native/served.rs`).
+#: In the ledger's table of requests (`crates/trace/src/native/entries/served.rs`).
 _SERVED = 4
 
 

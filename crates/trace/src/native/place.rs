@@ -1,5 +1,5 @@
 //! Where in the program a request was made: the return address, as a file and an offset in it. The observer finds
-//! function and line afterwards (`src/datamill/execution/tracing/places.py`).
+//! function and line afterwards (`src/datamill/conduct/tracing/read_lines.py`).
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};

@@ -16,7 +16,7 @@ from datamill.allocators.ledger import (
 )
 from datamill.allocators.served import ServedRequests
 from datamill.allocators.trace import AllocationTrace
-from datamill.execution.tracing.places import read_lines_of_places
+from datamill.conduct.tracing.read_lines import read_lines_of_places
 from datamill.execution.tracing.traced_program import opening_ledger, run_traced
 from datamill.execution.tracing.tracer import find_tracer
 
