@@ -396,6 +396,16 @@ def best_of_each(
     `variances` (S · q); results have S · q entries.
     """
 
+def read_places(path: str, offsets: Sequence[int]) -> bytes:
+    """Return the places of return addresses in a program as JSON.
+
+    A list for each offset, as the file has it: `function`, `file` and `line` of the function that was called
+    in, then
+    of those that it was inlined into. Without debug information one entry, with an empty `file`, line 0 and
+    the
+    symbol before the address. Raises ValueError where the file is no program that can be read.
+    """
+
 def read_function_table(path: str) -> bytes:
     """Return the functions and data of a program (ELF) as JSON, as `selection.tables.FunctionTable` reads it.
 

@@ -198,10 +198,12 @@ def test_other_allocators_are_seen_through_or_named(
     assert any("PYTHONMALLOC=malloc" in sentence for sentence in found["not_visible"]) != has_pools
 
 
-def test_a_program_without_python_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_program_without_python_is_traced_as_a_native_one(tmp_path: Path) -> None:
     done = trace(tmp_path, "echo", "hello")
     assert (done.returncode, done.stdout) == (0, "hello\n")
-    assert "No CPython was found" in done.stderr
+    assert "events of the allocator in 1 program." in done.stderr
+    assert "Heap extend" in done.stderr
+    assert "Dict resize" not in done.stderr
 
 
 def test_a_static_program_is_said_to_have_no_tracer(tmp_path: Path) -> None:

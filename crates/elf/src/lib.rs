@@ -10,12 +10,14 @@ mod image;
 mod names;
 mod normal;
 mod path;
+mod places;
 mod read;
 mod table;
 mod trouble;
 
 pub use digest::digest;
 pub use path::read_path;
+pub use places::{Place, find_places};
 pub use read::read_table;
 pub use table::{Build, DataObject, Function, FunctionTable, Library};
 pub use trouble::Trouble;

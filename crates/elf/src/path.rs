@@ -27,6 +27,11 @@ fn debug_file(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
     if file.symbols().next().is_some() {
         return None;
     }
+    separate_file(path, &file)
+}
+
+/// The separate file of a program's symbols and lines, where one is found.
+pub(crate) fn separate_file(path: &Path, file: &object::File<'_>) -> Option<Vec<u8>> {
     let build_id = file.build_id().ok().flatten();
     let mut candidates: Vec<PathBuf> = Vec::new();
     if let Some(id) = build_id.map(hexadecimal).filter(|id| id.len() > 2) {

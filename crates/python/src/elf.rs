@@ -17,6 +17,19 @@ fn read_function_table(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBy
         .map_err(PyValueError::new_err)
 }
 
+/// The places of return addresses in a program as JSON.
+#[pyfunction]
+fn read_places(py: Python<'_>, path: PathBuf, offsets: Vec<u64>) -> PyResult<Bound<'_, PyBytes>> {
+    let json = py.detach(|| {
+        let places =
+            datamill_elf::find_places(&path, &offsets).map_err(|trouble| trouble.to_string())?;
+        serde_json::to_vec(&places).map_err(|why| why.to_string())
+    });
+    json.map(|json| PyBytes::new(py, &json))
+        .map_err(PyValueError::new_err)
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read_places, module)?)?;
     module.add_function(wrap_pyfunction!(read_function_table, module)?)
 }

@@ -41,7 +41,11 @@ pub extern "C" fn on_load() {
         return;
     };
     header.loaded.fetch_add(1, Ordering::Relaxed);
-    let Some(api) = find_api() else { return };
+    crate::native::resolve();
+    let Some(api) = find_api() else {
+        crate::native::prepare();
+        return;
+    };
     write_down(api);
     let version = api.version_text();
     if is_free_threaded(version) {
@@ -67,18 +71,19 @@ pub extern "C" fn on_load() {
 const MARK: usize = 0x6461_7461_6d69_6c6c;
 
 fn write_down(api: &Api) {
-    let Some(process) = ledger::add_process() else {
-        return;
-    };
+    if let Some(process) = ledger::add_process() {
+        fill_process(process, api.version_text());
+        PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
+    }
+}
+
+/// Write down who a process is; `version` is that of what is traced in it.
+pub fn fill_process(process: &Process, version: &[u8]) {
     process.pid.store(std::process::id(), Ordering::Relaxed);
     let fill = |place: *const u8, room: usize, text: &[u8]| unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), place.cast_mut(), text.len().min(room - 1));
     };
-    fill(
-        process.version.as_ptr(),
-        process.version.len(),
-        api.version_text(),
-    );
+    fill(process.version.as_ptr(), process.version.len(), version);
     let mut program = [0_u8; 384];
     let path = c"/proc/self/exe".as_ptr();
     let length = unsafe { libc::readlink(path, program.as_mut_ptr().cast(), program.len() - 1) };
@@ -87,7 +92,6 @@ fn write_down(api: &Api) {
         process.program.len(),
         &program[..usize::try_from(length).unwrap_or(0)],
     );
-    PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
 }
 
 /// How far the interpreter is.
@@ -190,12 +194,17 @@ pub fn enable_region() -> bool {
     let Some(header) = ledger::header() else {
         return false;
     };
-    if !READY.load(Ordering::Relaxed) || !header.wants_regions_only() {
+    let is_native = crate::native::is_prepared();
+    if !(READY.load(Ordering::Relaxed) || is_native) || !header.wants_regions_only() {
         return false;
     }
     header.regions.fetch_add(1, Ordering::Relaxed);
     if REGIONS.fetch_add(1, Ordering::Relaxed) == 0 {
-        begin();
+        if is_native {
+            crate::native::count(true);
+        } else {
+            begin();
+        }
     }
     true
 }
@@ -205,7 +214,9 @@ pub fn disable_region() -> bool {
     let is_open = REGIONS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
         open.checked_sub(1)
     });
-    if is_open == Ok(1) {
+    if is_open == Ok(1) && crate::native::is_prepared() {
+        crate::native::count(false);
+    } else if is_open == Ok(1) {
         allocator::settle_now();
         if let Some(api) = api() {
             if !allocator::is_in_place(api) {

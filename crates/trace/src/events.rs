@@ -22,4 +22,10 @@ pub enum Event {
     BytesResize = 7,
     /// A request was answered by a mapping of its own: large blocks, chunks of the frame stack, arenas.
     MemoryMap = 8,
+    /// The heap of a native program was extended.
+    HeapExtend = 9,
+    /// A thread's cache had no block: the allocator took its longer path.
+    CacheRefill = 10,
+    /// Pages that the kernel mapped in as the allocator touched them.
+    PageFault = 11,
 }

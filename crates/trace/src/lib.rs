@@ -13,6 +13,7 @@ mod events;
 mod forks;
 mod latency;
 mod ledger;
+mod native;
 mod pending;
 mod python;
 mod readable;

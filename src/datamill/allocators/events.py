@@ -1,4 +1,4 @@
-"""What is counted in a traced interpreter: the events of Table 2.1, and others that take the slow path."""
+"""What is counted in a traced program: the events of Table 2.1, and others that take the slow path."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ class Event:
         title: in tables.
         meaning: one sentence.
         published: whether it is one of the five of Table 2.1.
+        native: whether it happens in native programs; `interpreted`, in interpreters.
     """
 
     name: str
     title: str
     meaning: str
     published: bool = False
+    native: bool = False
+    interpreted: bool = True
 
 
 #: In the order of the ledger (`crates/trace/src/events.rs`).
@@ -33,6 +36,30 @@ EVENTS = (
     Event("str_resize", "Str resize", "A text was reallocated."),
     Event("bytes_resize", "Bytes resize", "A bytes object was reallocated."),
     Event(
-        "memory_map", "Memory map", "Memory was mapped: for an arena, the frame stack, or one large block."
+        "memory_map",
+        "Memory map",
+        "Memory was mapped: for an arena, the frame stack, or one large block.",
+        native=True,
+    ),
+    Event(
+        "heap_extend",
+        "Heap extend",
+        "The heap of a native program was extended.",
+        native=True,
+        interpreted=False,
+    ),
+    Event(
+        "cache_refill",
+        "Cache refill",
+        "The cache of a thread had no block of the size, and the allocator took its longer path.",
+        native=True,
+        interpreted=False,
+    ),
+    Event(
+        "page_fault",
+        "Page fault",
+        "The kernel mapped in a page as the allocator of a native program touched it.",
+        native=True,
+        interpreted=False,
     ),
 )

@@ -28,9 +28,10 @@ CALL = np.dtype(
 )
 #: Events of the allocator itself: the request took the slow path. A container's resize is a reason to ask
 #: for memory, not a reason for the answer to take long.
-SLOW_PATH = ("pool_init", "new_arena", "memory_map")
-_WAYS = ("", "malloc", "calloc", "realloc")
-_DOMAINS = ("", "object", "memory")
+SLOW_PATH = ("pool_init", "new_arena", "memory_map", "heap_extend", "cache_refill")
+_WAYS = ("", "malloc", "calloc", "realloc", "aligned")
+_DOMAINS = ("", "object", "memory", "native")
+_NATIVE = 3
 #: Blocks of up to so many bytes come from pools, in classes of so many bytes (`Objects/obmalloc.c`).
 _LARGEST_SMALL, _ALIGNMENT = 512, 16
 _CONSTANT_CYCLES, _CYCLES, _TIMER = 1, 2, 3
@@ -78,7 +79,9 @@ class AllocationLatencies:
             `latency_ns` and `cycles` without the reading of the counter (`cycles` is null where the counter
             counts none); `binned`, whether the allocator took its slow path; `event`, all that happened in
             it, joined by `+`, or null; `size` in bytes as asked for; `size_class` in bytes, null for blocks
-            that come from no pool; `request` (malloc, calloc, realloc) and `domain` (object, memory);
+            of
+            interpreters that come from no pool; `request` (malloc, calloc, realloc, aligned) and `domain`
+            (object, memory, native);
             `file`, `line` and `function`, null where they cannot be told; `resize_ns`, for a dictionary or
             set that moved to the block, the time from the request until its old table was given back;
             `page_faults` in the request, null where they were not asked for; `pid`.
@@ -154,6 +157,13 @@ def read_calls(
         },
         schema={"place": pl.Int64, "file": pl.String, "line": pl.Int64, "function": pl.String},
     )
+    is_native = rows["domain"] == _NATIVE
+    # The allocator of a native program says how much room a block has; of that, nothing grows.
+    size_class = np.where(is_native, rows["growth"], size_class)
+    growth = np.where(is_native, 0, rows["growth"])
+    has_class = ((size <= _LARGEST_SMALL) & ~np.isin(rows["pid"], without_pools)) | (
+        is_native & (size_class > 0)
+    )
     table = pl.DataFrame(
         {
             "index": np.arange(rows.size),
@@ -166,13 +176,14 @@ def read_calls(
             "request": rows["way"],
             "domain": rows["domain"],
             "place": places,
-            "resize_ns": rows["growth"] * ns,
+            "has_class": has_class,
+            "resize_ns": growth * ns,
             "page_faults": rows["faults"].astype(np.int64) - 1,
             "pid": rows["pid"],
         }
     ).with_columns(
         pl.col("event").replace_strict(names, return_dtype=pl.String),
-        pl.when((pl.col("size") <= _LARGEST_SMALL) & ~pl.col("pid").is_in(without_pools)).then("size_class"),
+        pl.when("has_class").then("size_class"),
         pl.col("request").replace_strict(dict(enumerate(_WAYS)), return_dtype=pl.String),
         pl.col("domain").replace_strict(dict(enumerate(_DOMAINS)), return_dtype=pl.String),
         pl.when(pl.col("resize_ns") > 0).then("resize_ns"),

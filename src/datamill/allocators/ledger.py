@@ -7,33 +7,50 @@ holes in the file.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from mmap import mmap
+from typing import Any
 
 import numpy as np
 
 from datamill.allocators.events import EVENTS
 from datamill.allocators.latencies import CALL, AllocationLatencies, Clock, read_calls
-from datamill.allocators.trace import AllocationTrace, Frame, TracedInterpreter, TracedLine, TracedStack
+from datamill.allocators.native_places import (
+    LinesOfPlaces,
+    NativePlace,
+    choose_line,
+    find_place,
+    list_lines,
+    list_places,
+)
+from datamill.allocators.served import ServedRequests, read_served
+from datamill.allocators.trace import (
+    AllocationTrace,
+    Frame,
+    TracedInterpreter,
+    TracedLine,
+    TracedNative,
+    TracedStack,
+)
 from datamill.allocators.visibility import State, list_invisible
 
 _MAGIC = b"DMLEDGER"
-_VERSION = 2
+_VERSION = 3
 _PAGE = 4096
 #: What is asked of the tracer, as bits.
-_WANTS_STACKS, _WANTS_REGIONS, _WANTS_LATENCIES, _WANTS_FAULTS = 1, 2, 4, 8
+_WANTS_STACKS, _WANTS_REGIONS, _WANTS_LATENCIES, _WANTS_FAULTS, _WANTS_SERVED = 1, 2, 4, 8, 16
 #: Magic, version, wishes; then, for each table, its offset and how many entries it has room for.
-_HEADER = struct.Struct("<8sII14Q")
-_COUNTERS_AT = 128
-#: Used frames, stacks, frames of stacks, texts; loaded, forks, interpreters, frames and stacks refused,
-#: regions, calls that were looked at.
-_COUNTERS = struct.Struct("<11Q")
-_UNTOLD_AT, _OUTSIDE_AT = 216, 344
+_HEADER = struct.Struct("<8sII16Q")
+_COUNTERS_AT = 144
+#: Used frames, stacks, frames of stacks, texts; loaded, forks, interpreters, native programs, frames and
+#: stacks refused, regions, calls that were looked at.
+_COUNTERS = struct.Struct("<12Q")
+_UNTOLD_AT, _OUTSIDE_AT = 240, 368
 #: Requests: where they are, how many there is room for and there were; the kind of counter, what a reading
 #: costs in ticks, ticks in a second; then how often the tracer itself took so many ticks, four buckets for
 #: each doubling.
-_LATENCIES_AT = 472
+_LATENCIES_AT = 496
 _LATENCIES = struct.Struct("<6Q160Q")
 #: Line, ready, begin and length of the file's name and of the function's.
 _FRAME = struct.Struct("<IIIIII")
@@ -42,7 +59,8 @@ _STACK = struct.Struct("<IIQ")
 _INTERPRETER = struct.Struct("<II120s384s")
 _COUNTED = 12 * 8
 _COUNTS = struct.Struct(f"<{len(EVENTS)}Q")
-#: Frames, stacks, frames of stacks, texts, interpreters, and where frames and stacks are found by their hash:
+#: Frames, stacks, frames of stacks, texts, interpreters, native programs, and where frames and stacks are
+#: found by their hash:
 #: entries of each table, and bytes of each entry.
 _TABLES = (
     (1 << 16, _FRAME.size + _COUNTED),
@@ -50,10 +68,11 @@ _TABLES = (
     (1 << 22, 4),
     (1 << 24, 1),
     (256, _INTERPRETER.size),
+    (256, _INTERPRETER.size),
     (1 << 17, 16),
     (1 << 17, 16),
 )
-_FRAMES, _STACKS, _STACK_FRAMES, _TEXTS, _INTERPRETERS = range(5)
+_FRAMES, _STACKS, _STACK_FRAMES, _TEXTS, _INTERPRETERS, _PROGRAMS = range(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +86,24 @@ class LedgerPlan:
     reserved: tuple[int, int] = (0, 0)
 
 
-def plan_ledger(*, stacks: bool, regions: bool, latencies: int = 0, faults: bool = False) -> LedgerPlan:
+def plan_ledger(
+    *, stacks: bool, regions: bool, latencies: int = 0, faults: bool = False, served: bool = False
+) -> LedgerPlan:
     """Lay out a ledger.
 
     Args:
         stacks: whether whole stacks are kept.
         regions: whether nothing is counted outside regions.
         latencies: requests whose latency is kept.
-        faults: whether the page faults in each of them are kept, too.
+        faults: whether the kernel is asked for page faults: of each of them, and of native programs.
+        served: whether latencies are those of requests that servers answer, in place of the allocator's.
     """
     places, offset = [], _PAGE
     for capacity, size in _TABLES:
         places += [offset, capacity]
         offset += -(-capacity * size // _PAGE) * _PAGE
     wishes = _WANTS_STACKS * stacks | _WANTS_REGIONS * regions | _WANTS_LATENCIES * bool(latencies)
-    wishes |= _WANTS_FAULTS * bool(latencies and faults)
+    wishes |= _WANTS_FAULTS * faults | _WANTS_SERVED * bool(latencies and served)
     header = _HEADER.pack(_MAGIC, _VERSION, wishes, *places)
     if not latencies:
         return LedgerPlan(header, offset)
@@ -89,16 +111,29 @@ def plan_ledger(*, stacks: bool, regions: bool, latencies: int = 0, faults: bool
     return LedgerPlan(header, offset + latencies * CALL.itemsize, (offset, latencies * CALL.itemsize))
 
 
-def read_latencies(ledger: bytes | mmap) -> AllocationLatencies:
-    """Return the latencies that a ledger holds."""
+def read_latencies(ledger: bytes | mmap, lines_of_places: LinesOfPlaces | None = None) -> AllocationLatencies:
+    """Return the latencies that a ledger holds; arguments as those of `read_ledger`."""
+    rows, seen, capacity, clock = _read_rows(ledger)
+    lines = {number: _find_line(frame, lines_of_places or {}) for number, frame, _ in _list_frames(ledger)}
+    count = _COUNTERS.unpack_from(ledger, _COUNTERS_AT)[6]
+    interpreters = _list_interpreters(ledger, _INTERPRETERS, count)
+    without = [found.pid for found in interpreters if found.state & State.NO_POOLS]
+    return read_calls(rows, lines, seen=seen, limit=capacity, clock=clock, without_pools=without)
+
+
+def read_served_requests(ledger: bytes | mmap) -> ServedRequests:
+    """Return the requests that servers answered."""
+    rows, seen, capacity, clock = _read_rows(ledger)
+    lines = {number: frame for number, frame, _ in _list_frames(ledger)}
+    return read_served(rows, lines, seen=seen, limit=capacity, clock=clock)
+
+
+def _read_rows(ledger: bytes | mmap) -> tuple[np.ndarray[Any, Any], int, int, Clock]:
+    """Rows that were kept, how many there were and how many there is room for, and the clock."""
     offset, capacity, seen, counter, cost, rate, *own = _LATENCIES.unpack_from(ledger, _LATENCIES_AT)
-    clock = Clock(counter, cost, rate, _find_median(own))
     kept = min(seen, capacity)
     rows = np.frombuffer(ledger, CALL, kept, offset).copy() if kept else np.empty(0, CALL)
-    lines = {number: frame for number, frame, _ in _list_frames(ledger)}
-    count = _COUNTERS.unpack_from(ledger, _COUNTERS_AT)[6]
-    without = [found.pid for found in _list_interpreters(ledger, count) if found.state & State.NO_POOLS]
-    return read_calls(rows, lines, seen=seen, limit=capacity, clock=clock, without_pools=without)
+    return rows, seen, capacity, Clock(counter, cost, rate, _find_median(own))
 
 
 def read_totals(ledger: bytes | mmap) -> dict[str, int]:
@@ -109,8 +144,17 @@ def read_totals(ledger: bytes | mmap) -> dict[str, int]:
     return _name(totals)
 
 
-def read_ledger(ledger: bytes | mmap) -> AllocationTrace:
+def list_native_places(ledger: bytes | mmap) -> list[NativePlace]:
+    """Return the places of native programs whose lines have to be found."""
+    return list_places(frame for _, frame, _ in _list_frames(ledger))
+
+
+def read_ledger(ledger: bytes | mmap, lines_of_places: LinesOfPlaces | None = None) -> AllocationTrace:
     """Return all that a ledger holds.
+
+    Args:
+        ledger: its bytes.
+        lines_of_places: lines of native programs, as far as they were found.
 
     Raises:
         ValueError: it is no ledger of this version.
@@ -119,23 +163,35 @@ def read_ledger(ledger: bytes | mmap) -> AllocationTrace:
     if magic != _MAGIC or version != _VERSION:
         raise ValueError("no ledger of this version")
     counters = _COUNTERS.unpack_from(ledger, _COUNTERS_AT)
-    loaded, forks, interpreter_count, frames_refused, stacks_refused, regions, looked_at = counters[4:]
+    loaded, forks, interpreter_count, program_count, *refused, regions, looked_at = counters[4:]
     frames = {number: frame for number, frame, _ in _list_frames(ledger)}
+    places = lines_of_places or {}
+    # Several places of a native program may be in one line.
+    by_line: dict[tuple[str, Frame], int] = {}
+    for _, frame, counts in _list_frames(ledger):
+        line = _find_line(frame, places)
+        for event, count in zip(EVENTS, counts, strict=True):
+            if count:
+                by_line[event.name, line] = by_line.get((event.name, line), 0) + count
     lines = [
-        TracedLine(event.name, frame.file, frame.line, frame.function, count)
-        for _, frame, counts in _list_frames(ledger)
-        for event, count in zip(EVENTS, counts, strict=True)
-        if count
+        TracedLine(event, line.file, line.line, line.function, count)
+        for (event, line), count in by_line.items()
     ]
-    interpreters = tuple(_list_interpreters(ledger, interpreter_count))
+    interpreters = tuple(_list_interpreters(ledger, _INTERPRETERS, interpreter_count))
+    programs = tuple(
+        TracedNative(found.pid, found.version, found.program, found.state)
+        for found in _list_interpreters(ledger, _PROGRAMS, program_count)
+    )
     return AllocationTrace(
         totals=read_totals(ledger),
         outside=_name(_COUNTS.unpack_from(ledger, _OUTSIDE_AT)),
         untold=_name(_COUNTS.unpack_from(ledger, _UNTOLD_AT)),
         lines=tuple(sorted(lines, key=lambda line: (-line.count, line.event, line.file, line.line))),
-        stacks=tuple(sorted(_list_stacks(ledger, frames), key=lambda stack: -stack.count)),
+        stacks=tuple(sorted(_list_stacks(ledger, frames, places), key=lambda stack: -stack.count)),
         interpreters=interpreters,
         interpreter_count=interpreter_count,
+        programs=programs,
+        program_count=program_count,
         loaded=loaded,
         forks=forks,
         regions=regions,
@@ -143,9 +199,11 @@ def read_ledger(ledger: bytes | mmap) -> AllocationTrace:
         not_visible=tuple(
             list_invisible(
                 interpreters,
+                programs,
                 interpreter_count=interpreter_count,
+                program_count=program_count,
                 loaded=loaded,
-                refused=(frames_refused, stacks_refused),
+                refused=(refused[0], refused[1]),
                 regions=regions if wishes & _WANTS_REGIONS else None,
             )
         ),
@@ -181,14 +239,27 @@ def _list_frames(ledger: bytes | mmap) -> Iterator[tuple[int, Frame, tuple[int, 
             yield number, frame, _COUNTS.unpack_from(ledger, at + _FRAME.size)
 
 
-def _list_stacks(ledger: bytes | mmap, frames: dict[int, Frame]) -> Iterator[TracedStack]:
+def _find_line(frame: Frame, places: LinesOfPlaces) -> Frame:
+    place = find_place(frame)
+    return frame if place is None else choose_line(place, places)
+
+
+def _list_frames_of(frame: Frame, places: LinesOfPlaces) -> Sequence[Frame]:
+    """The frame, and those that the compiler put into its place."""
+    place = find_place(frame)
+    return [frame] if place is None else list_lines(place, places)
+
+
+def _list_stacks(
+    ledger: bytes | mmap, frames: dict[int, Frame], places: LinesOfPlaces
+) -> Iterator[TracedStack]:
     all_frames, _ = _find_table(ledger, _STACK_FRAMES)
     for _, at in _list_rows(ledger, _STACKS):
         depth, ready, begin = _STACK.unpack_from(ledger, at)
         if not ready:
             continue
         numbers = struct.unpack_from(f"<{depth}I", ledger, all_frames + 4 * begin)
-        stack = tuple(frames[number] for number in numbers)
+        stack = tuple(frame for number in numbers for frame in _list_frames_of(frames[number], places))
         counts = _COUNTS.unpack_from(ledger, at + _STACK.size)
         for event, count in zip(EVENTS, counts, strict=True):
             if count:
@@ -204,8 +275,8 @@ def _list_rows(ledger: bytes | mmap, table: int) -> Iterator[tuple[int, int]]:
         yield number, offset + number * size
 
 
-def _list_interpreters(ledger: bytes | mmap, count: int) -> Iterator[TracedInterpreter]:
-    offset, capacity = _find_table(ledger, _INTERPRETERS)
+def _list_interpreters(ledger: bytes | mmap, table: int, count: int) -> Iterator[TracedInterpreter]:
+    offset, capacity = _find_table(ledger, table)
     for number in range(min(count, capacity)):
         pid, state, *texts = _INTERPRETER.unpack_from(ledger, offset + number * _INTERPRETER.size)
         version, program = (text.split(b"\0")[0].decode(errors="replace") for text in texts)

@@ -55,6 +55,23 @@ class TracedInterpreter:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedNative:
+    """A native program whose requests were looked at, or could not be.
+
+    Args:
+        pid: its process.
+        allocator: name and version of the allocator that serves it; empty where that is not one that we know.
+        program: path of its binary.
+        state: bits of `visibility.State`.
+    """
+
+    pid: int
+    allocator: str
+    program: str
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
 class AllocationTrace:
     """Events of a traced program and all its children.
 
@@ -66,8 +83,10 @@ class AllocationTrace:
         stacks: whole stacks, where they were kept.
         interpreters: those that were traced, up to 256 of them.
         interpreter_count: how many there were.
+        programs: native programs that were looked at, up to 256 of them.
+        program_count: how many there were.
         loaded: programs into which the tracer was loaded.
-        forks: children that traced interpreters forked.
+        forks: children that traced programs forked.
         regions: how often a region began.
         looked_at: calls that were looked at closely to find out whose they are.
         not_visible: what could not be seen, a sentence each.
@@ -80,6 +99,8 @@ class AllocationTrace:
     stacks: tuple[TracedStack, ...]
     interpreters: tuple[TracedInterpreter, ...]
     interpreter_count: int
+    programs: tuple[TracedNative, ...]
+    program_count: int
     loaded: int
     forks: int
     regions: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
-from datamill.allocators.trace import TracedInterpreter
+from datamill.allocators.trace import TracedInterpreter, TracedNative
 
 
 class State(IntFlag):
@@ -18,6 +18,9 @@ class State(IntFlag):
     NO_FRAMES = 16
     REPLACED = 32
     NO_BEGINNING = 64
+    NO_CACHE = 128
+    NO_FAULTS = 256
+    ASKED = 512
 
 
 #: What limits the trace of one interpreter.
@@ -33,12 +36,34 @@ _LIMITS = {
     "part of another program; mark what is to be counted with datamill.allocators.region, and count "
     "regions only",
 }
+#: What limits the trace of one native program.
+_NATIVE_LIMITS = {
+    State.NO_CACHE: "refills of thread caches are not counted: where this allocator keeps its free blocks "
+    "could not be found out",
+    State.NO_FAULTS: "page faults are not counted: the kernel lets only the privileged count them cheaply "
+    "(kernel.perf_event_paranoid), or there were too many threads; --faults asks for them in two calls a "
+    "request",
+}
+
+_NEVER_ASKED = (
+    "nothing is counted: it asked for no memory through malloc and what is like it, as where its "
+    "allocator is "
+    "linked into it"
+)
 
 #: What no trace of CPython sees.
 ALWAYS = (
     "A set that shrinks into its own object, and a dictionary that grows into a table of eight that the "
     "interpreter kept, ask for no memory: such changes of size are not counted.",
     "Memory that extension modules and the C library map by themselves is not counted.",
+)
+
+#: What no trace of a native program sees.
+ALWAYS_NATIVE = (
+    "Of native programs, requests are seen that go through malloc, calloc, realloc, their aligned forms "
+    "and operator "
+    "new: what a program maps by itself, or takes from an allocator of its own, is not counted.",
+    "Where glibc's main heap cannot be extended, it maps memory in its place, which is not counted.",
 )
 
 #: What latencies do not tell.
@@ -54,8 +79,10 @@ NOT_TIMED = (
 
 def list_invisible(
     interpreters: Sequence[TracedInterpreter],
+    programs: Sequence[TracedNative],
     *,
     interpreter_count: int,
+    program_count: int,
     loaded: int,
     refused: tuple[int, int],
     regions: int | None,
@@ -64,7 +91,9 @@ def list_invisible(
 
     Args:
         interpreters: those that were written down.
+        programs: native programs that were.
         interpreter_count: how many there were.
+        program_count: how many native programs there were.
         loaded: programs into which the tracer was loaded.
         refused: lines and stacks for which there was no room.
         regions: how often a region began; None where regions were not asked for.
@@ -74,10 +103,13 @@ def list_invisible(
             "The program did not load the tracer: it is linked statically, belongs to another C library or "
             "another processor, or changes its rights as it starts (setuid). Nothing is counted."
         )
-    elif interpreter_count == 0:
+    elif interpreter_count == 0 and _looks_like_python(programs):
         yield (
-            "No CPython was found in the program or its children: it is another implementation of Python, or "
-            "no Python, or its interpreter is linked so that its functions have no names. Nothing is counted."
+            "No CPython was found in the program or its children: it is another implementation of Python, "
+            "or its "
+            "interpreter is linked so that its functions have no names. Its requests for memory are "
+            "counted as "
+            "those of a native program."
         )
     told: dict[str, list[int]] = {}
     for interpreter in interpreters:
@@ -86,15 +118,31 @@ def list_invisible(
             if interpreter.state & state:
                 name = f"{interpreter.program} (Python {interpreter.version.split(' ')[0]})"
                 told.setdefault(f"{name}: {limit}", []).append(interpreter.pid)
+    for program in programs:
+        name = f"{program.program} ({program.allocator or 'an unknown allocator'})"
+        for state, limit in _NATIVE_LIMITS.items():
+            if program.state & state:
+                told.setdefault(f"{name}: {limit}", []).append(program.pid)
+        if program.state & State.BEGAN and not program.state & State.ASKED:
+            told.setdefault(f"{name}: {_NEVER_ASKED}", []).append(program.pid)
     for sentence, pids in told.items():
         processes = f"process {pids[0]}" if len(pids) == 1 else f"{len(pids)} processes"
         yield f"{sentence} ({processes})."
     if interpreter_count > len(interpreters):
         yield f"What {interpreter_count - len(interpreters)} more interpreters could not show is not told."
+    if program_count > len(programs):
+        yield f"What {program_count - len(programs)} more native programs could not show is not told."
     if refused[0]:
         yield f"There was no room for more lines: {refused[0]} events are in the totals and in no line."
     if refused[1]:
         yield f"There was no room for more stacks: {refused[1]} events are in no stack."
-    if regions == 0 and interpreter_count:
+    if regions == 0 and interpreter_count + program_count:
         yield "No region began: datamill.allocators.region or enable was not called. Nothing is counted."
-    yield from ALWAYS
+    if interpreter_count or not program_count:
+        yield from ALWAYS
+    if program_count:
+        yield from ALWAYS_NATIVE
+
+
+def _looks_like_python(programs: Sequence[TracedNative]) -> bool:
+    return any("py" in program.program.rsplit("/", 1)[-1].lower() for program in programs)

@@ -78,8 +78,8 @@ def test_a_ledger_has_the_first_requests_and_how_many_there_were() -> None:
     assert plan.reserved[0] + plan.reserved[1] == plan.size
     ledger = bytearray(plan.header.ljust(plan.size, b"\0"))
     # Five requests, 50 ticks a reading, two ticks a nanosecond; the tracer took 16 to 19 ticks three times.
-    struct.pack_into("<4Q", ledger, 472 + 16, 5, 1, 50, 2_000_000_000)
-    struct.pack_into("<Q", ledger, 472 + 48 + 8 * 16, 3)
+    struct.pack_into("<4Q", ledger, 496 + 16, 5, 1, 50, 2_000_000_000)
+    struct.pack_into("<Q", ledger, 496 + 48 + 8 * 16, 3)
     rows = np.zeros(2, CALL)
     rows["ticks"], rows["domain"], rows["size"] = [30, 40], 1, 8
     ledger[plan.reserved[0] :] = rows.tobytes()

@@ -41,7 +41,7 @@ pub fn find_pools(api: &Api) -> Option<Pools> {
     found
 }
 
-/// Whether `malloc` is glibc's, whose blocks say whether they have a mapping of their own.
+/// Whether `malloc`, behind ours, is glibc's, whose blocks say whether they have a mapping of their own.
 pub fn has_glibc_malloc() -> bool {
     unsafe extern "C" {
         fn gnu_get_libc_version() -> *const libc::c_char;
@@ -51,7 +51,7 @@ pub fn has_glibc_malloc() -> bool {
         let found = libc::dladdr(function, &raw mut info) != 0 && !info.dli_fname.is_null();
         found.then(|| CStr::from_ptr(info.dli_fname).to_bytes().to_vec())
     };
-    let malloc = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
+    let malloc = unsafe { libc::dlsym(libc::RTLD_NEXT, c"malloc".as_ptr()) };
     let libc_home = home_of(gnu_get_libc_version as *const c_void);
     libc_home.is_some() && home_of(malloc) == libc_home
 }

@@ -127,13 +127,48 @@ pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>
     call.frame.store(frame, Relaxed);
     call.pid.store(std::process::id(), Relaxed);
     call.events.store(here.events.load(Relaxed), Relaxed);
-    call.faults.store(
-        faults.map_or(0, |faults| faults.min(65_000) as u16 + 1),
-        Relaxed,
-    );
+    call.faults.store(pack_faults(faults), Relaxed);
     call.way.store(way as u8, Relaxed);
     call.domain.store(1 + u8::from(is_mem), Relaxed);
     here.number.store(number, Relaxed);
+}
+
+/// A request of a native program, or one that a server answered.
+pub struct NativeCall {
+    pub ticks: u64,
+    pub size: u64,
+    /// Bytes that the block has room for; of what a server does, the allocator's requests and its refills.
+    pub room: u64,
+    /// The number of its line.
+    pub frame: Option<u32>,
+    /// A bit for each event.
+    pub events: u32,
+    pub faults: Option<u64>,
+    pub way: u8,
+    pub domain: u8,
+}
+
+/// Write down a request of a native program.
+pub fn write_native(native: &NativeCall) {
+    let Some(header) = ledger::header() else {
+        return;
+    };
+    let number = header.calls_seen.fetch_add(1, Relaxed);
+    let Some(call) = find(number) else { return };
+    call.ticks.store(native.ticks, Relaxed);
+    call.size.store(native.size, Relaxed);
+    call.growth.store(native.room, Relaxed);
+    call.frame
+        .store(native.frame.map_or(0, |frame| frame + 1), Relaxed);
+    call.pid.store(std::process::id(), Relaxed);
+    call.events.store(native.events, Relaxed);
+    call.faults.store(pack_faults(native.faults), Relaxed);
+    call.way.store(native.way, Relaxed);
+    call.domain.store(native.domain, Relaxed);
+}
+
+fn pack_faults(faults: Option<u64>) -> u16 {
+    faults.map_or(0, |faults| faults.min(65_000) as u16 + 1)
 }
 
 /// Time that the tracer itself took in a request, in ticks.

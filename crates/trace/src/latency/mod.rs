@@ -4,5 +4,8 @@ mod calls;
 pub mod clock;
 mod growth;
 
-pub use calls::{Way, attach, begin, current, mark, note_own_time, prepare, read_faults, record};
+pub use calls::{
+    NativeCall, Way, attach, begin, current, mark, note_own_time, prepare, read_faults, record,
+    write_native,
+};
 pub use growth::{grow, released};

@@ -14,7 +14,7 @@ pub struct Header {
     magic: [u8; 8],
     version: u32,
     /// Bit 0: whole stacks are kept. Bit 1: only regions are counted. Bit 2: latencies are kept.
-    /// Bit 3: page faults are, too.
+    /// Bit 3: page faults are, too. Bit 4: requests that servers answer are kept.
     pub wishes: u32,
     /// Lines of the program and stacks, in the order in which they came.
     pub frames: Place,
@@ -23,6 +23,8 @@ pub struct Header {
     pub stack_frames: Place,
     pub texts: Place,
     pub processes: Place,
+    /// Native programs.
+    pub programs: Place,
     /// Where lines and stacks are found by their hash.
     pub frame_index: Place,
     pub stack_index: Place,
@@ -33,8 +35,9 @@ pub struct Header {
     /// Programs into which the library was loaded, and forks of traced ones.
     pub loaded: AtomicU64,
     pub forks: AtomicU64,
-    /// Interpreters that were traced.
+    /// Interpreters that were traced, and native programs.
     pub interpreters: AtomicU64,
+    pub native: AtomicU64,
     /// Events at lines or stacks for which there was no room left.
     pub frames_refused: AtomicU64,
     pub stacks_refused: AtomicU64,
@@ -62,7 +65,7 @@ pub struct Header {
 impl Header {
     /// Whether the file is a ledger that this library understands.
     pub fn is_ours(&self) -> bool {
-        &self.magic == b"DMLEDGER" && self.version == 2
+        &self.magic == b"DMLEDGER" && self.version == 3
     }
 
     /// Whether whole stacks are wanted.
@@ -78,6 +81,11 @@ impl Header {
     /// Whether page faults of every request are wanted.
     pub fn wants_faults(&self) -> bool {
         self.wishes & 8 != 0
+    }
+
+    /// Whether what a server does for each request that it reads is wanted, in place of requests to the allocator.
+    pub fn wants_served(&self) -> bool {
+        self.wishes & 16 != 0
     }
 
     /// Whether the latency of every request is wanted.
@@ -113,6 +121,12 @@ pub enum State {
     Replaced = 32,
     /// The interpreter said nothing when it began its program.
     NoBeginning = 64,
+    /// What the caches of a native program's threads do cannot be seen.
+    NoCache = 128,
+    /// Page faults of a native program cannot be seen.
+    NoFaults = 256,
+    /// A native program asked for memory through us.
+    Asked = 512,
 }
 
 impl Process {

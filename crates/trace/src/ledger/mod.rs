@@ -163,6 +163,38 @@ pub fn add_process() -> Option<&'static Process> {
     })
 }
 
+/// Write down a native program.
+pub fn add_program() -> Option<&'static Process> {
+    let header = header()?;
+    let index = header.native.fetch_add(1, Ordering::SeqCst);
+    (index < header.programs.capacity).then(|| unsafe {
+        &*at(&header.programs, index, size_of::<Process>() as u64).cast::<Process>()
+    })
+}
+
+/// Add numbers of events to the counters of a line; threads of native programs do so at the same time.
+pub fn add_counts(counters: &[AtomicU64], counts: &[u64]) {
+    for (counter, count) in counters.iter().zip(counts) {
+        if *count > 0 {
+            counter.fetch_add(*count, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Add numbers of events that are in no line.
+pub fn add_untold(counts: &[u64]) {
+    if let Some(header) = header() {
+        add_counts(&header.untold, counts);
+    }
+}
+
+/// Add numbers of events to those of a stack.
+pub fn add_to_stack(stack: u32, counts: &[u64]) {
+    if let Some(header) = header() {
+        add_counts(&interning::stack(header, stack).counts, counts);
+    }
+}
+
 fn bump(counter: &AtomicU64, amount: u64, capacity: u64) -> Option<u64> {
     let begin = counter.fetch_add(amount, Ordering::Relaxed);
     (begin + amount <= capacity).then_some(begin)

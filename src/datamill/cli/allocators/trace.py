@@ -20,6 +20,7 @@ from datamill.report.allocators.annotated import annotate_sources
 from datamill.report.allocators.folded import fold_stacks
 from datamill.report.allocators.json import list_trace_values
 from datamill.report.allocators.latencies import state_latencies
+from datamill.report.allocators.served import state_served
 from datamill.report.allocators.statement import list_limits, list_lines, list_totals, phrase_answer
 from datamill.report.tables.envelope import write_result
 
@@ -61,6 +62,12 @@ MOST_CALLS = 2_000_000
     help="Write the latency of every allocation request, fast ones too, as Parquet or CSV.",
 )
 @click.option(
+    "--served",
+    type=click.Path(path_type=Path),
+    metavar="FILE.parquet",
+    help="Write, in place of them, what a server did for each request that it read from a socket.",
+)
+@click.option(
     "--calls",
     type=click.IntRange(1, 1 << 28),
     default=MOST_CALLS,
@@ -70,7 +77,8 @@ MOST_CALLS = 2_000_000
 @click.option(
     "--faults",
     is_flag=True,
-    help="Count page faults in each of these requests, too: two calls of the kernel each.",
+    help="Ask the kernel for the page faults in each request, where they do not show otherwise: two calls "
+    "each.",
 )
 @click.option(
     "--regions", is_flag=True, help="Count only what lies in datamill.allocators.region [the whole program]."
@@ -96,6 +104,7 @@ def trace(
     stacks: bool,
     folded: Path | None,
     latencies: Path | None,
+    served: Path | None,
     calls: int,
     faults: bool,
     regions: bool,
@@ -105,15 +114,18 @@ def trace(
     quiet: bool,
     live: bool | None,
 ) -> None:
-    """Run a program and count the allocations of its interpreters that take the slow path.
+    """Run a program and count its allocations that take the slow path.
 
-    Interpreters are CPython 3.11 to 3.14; children of the program are followed. The program has this
-    terminal, and its exit status and signals are passed on; the report goes to standard error.
+    Of CPython 3.11 to 3.14 they are counted by line; of any other program, by where it calls malloc or what
+    is
+    like it. Children of the program are followed. The program has this terminal, and its exit status and
+    signals are passed on; the report goes to standard error.
 
     \b
       datamill allocators trace -- python script.py
       datamill allocators trace --json found.json -- python -m module argument
       datamill allocators trace --latencies calls.parquet -- python script.py
+      datamill allocators trace --served commands.parquet -- redis-server --port 7777
     """  # noqa: D301 - click needs the backspace itself
     if pid is not None:
         raise InputError(
@@ -127,21 +139,29 @@ def trace(
             "there is no program to trace",
             remedy="Type it last, such as: datamill allocators trace -- python script.py",
         )
-    for path in filter(None, (json_file, folded, latencies)):
+    for path in filter(None, (json_file, folded, latencies, served)):
         _check_place(path)
-    if latencies is not None and latencies.suffix not in WRITERS:
+    if latencies is not None and served is not None:
         raise InputError(
-            f"{latencies} is not the name of a table",
-            remedy="Give it the ending .parquet, or .csv: --latencies calls.parquet",
+            "latencies are kept of requests to the allocator, or of those that a server answers",
+            where="--served",
+            remedy="Trace the program twice, with --latencies and with --served.",
         )
+    for option, table in (("--latencies", latencies), ("--served", served)):
+        if table is not None and table.suffix not in WRITERS:
+            raise InputError(
+                f"{table} is not the name of a table",
+                remedy=f"Give it the ending .parquet, or .csv: {option} calls.parquet",
+            )
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
     with _Totals() as totals:
         traced = trace_allocations(
             command,
             stacks=stacks or folded is not None,
             regions=regions,
-            latencies=calls if latencies is not None else 0,
+            latencies=calls if latencies is not None or served is not None else 0,
             faults=faults,
+            served=served is not None,
             look=totals.show if wants_live else None,
         )
     if json_file is not None:
@@ -153,6 +173,8 @@ def trace(
         folded.write_text("".join(f"{line}\n" for line in fold_stacks(traced.trace)), encoding="utf-8")
     if latencies is not None and traced.latencies is not None:
         WRITERS[latencies.suffix](traced.latencies.table, latencies)
+    if served is not None and traced.served is not None:
+        WRITERS[served.suffix](traced.served.table, served)
     if not quiet:
         _print_report(traced, lines, annotate=annotate)
     end_alike(traced.status)
@@ -178,6 +200,8 @@ def _print_report(traced: TracedProgram, most: int, *, annotate: bool) -> None:
     report = [phrase_answer(found), *list_totals(found), *list_lines(found, most=most)]
     if traced.latencies is not None:
         report += ["", *state_latencies(traced.latencies, most=most)]
+    if traced.served is not None:
+        report += ["", *state_served(traced.served)]
     if annotate:
         report += annotate_sources(found, _read_source)
     report += list_limits(found, with_latencies=traced.latencies is not None)

@@ -36,6 +36,11 @@ def list_trace_values(
             for interpreter in trace.interpreters
         ],
         "interpreter_count": trace.interpreter_count,
+        "programs": [
+            {"pid": program.pid, "allocator": program.allocator or None, "program": program.program}
+            for program in trace.programs
+        ],
+        "program_count": trace.program_count,
         "forks": trace.forks,
     }
     if latencies is not None:

@@ -15,20 +15,34 @@ def phrase_answer(trace: AllocationTrace) -> str:
     published = [event for event in EVENTS if event.published]
     counted = sum(trace.totals[event.name] for event in published)
     others = sum(trace.totals.values()) - counted
-    where = "1 interpreter" if trace.interpreter_count == 1 else f"{trace.interpreter_count} interpreters"
     forks = f" and {format_count(trace.forks)} forks of it" if trace.forks else ""
+    if trace.program_count and not trace.interpreter_count:
+        programs = _count(trace.program_count, "program")
+        return f"{format_count(others)} events of the allocator in {programs}{forks}."
+    where = _count(trace.interpreter_count, "interpreter")
+    natives = f" and {_count(trace.program_count, 'native program')}" if trace.program_count else ""
     return (
-        f"{format_count(counted)} binning events in {where}{forks}, "
+        f"{format_count(counted)} binning events in {where}{natives}{forks}, "
         f"and {format_count(others)} other events of the allocator."
     )
 
 
+def _count(number: int, thing: str) -> str:
+    return f"{format_count(number)} {thing}{'' if number == 1 else 's'}"
+
+
 def list_totals(trace: AllocationTrace) -> Iterator[str]:
-    """Give the totals, a line for each event."""
-    width = max(len(event.title) for event in EVENTS)
-    counts = {event.name: format_count(trace.totals[event.name]) for event in EVENTS}
+    """Give the totals, a line for each event that happens in programs such as were traced."""
+    events = [
+        event
+        for event in EVENTS
+        if (event.interpreted and (trace.interpreter_count or not trace.program_count))
+        or (event.native and trace.program_count)
+    ]
+    width = max(len(event.title) for event in events)
+    counts = {event.name: format_count(trace.totals[event.name]) for event in events}
     digits = max(len(count) for count in counts.values())
-    for event in EVENTS:
+    for event in events:
         yield f"  {event.title:<{width}}  {counts[event.name]:>{digits}}"
 
 
@@ -56,7 +70,9 @@ def list_lines(trace: AllocationTrace, *, most: int) -> Iterator[str]:
 def phrase_line(line: TracedLine, total: int) -> str:
     """Spell a line as Listing 2.5 of the thesis does."""
     share = 100 * line.count / total
-    return f'File "{line.file}", line {line.line} in {line.function}: {line.count}, {format_fixed(share, 2)}%'
+    # A native program without debug information has no lines.
+    place = f", line {line.line}" if line.line else ""
+    return f'File "{line.file}"{place} in {line.function}: {line.count}, {format_fixed(share, 2)}%'
 
 
 def list_limits(trace: AllocationTrace, *, with_latencies: bool = False) -> Iterator[str]:

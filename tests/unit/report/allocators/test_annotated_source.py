@@ -23,7 +23,7 @@ SOURCE = [
 def make_trace(*lines: TracedLine) -> AllocationTrace:
     totals = {event.name: sum(line.count for line in lines if line.event == event.name) for event in EVENTS}
     nothing = dict.fromkeys(totals, 0)
-    return AllocationTrace(totals, nothing, nothing, lines, (), (), 1, 1, 0, 0, 0, ())
+    return AllocationTrace(totals, nothing, nothing, lines, (), (), 1, (), 0, 1, 0, 0, 0, ())
 
 
 def test_lines_with_events_stand_with_their_counts_those_around_them_and_a_hint() -> None:

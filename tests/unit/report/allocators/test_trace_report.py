@@ -12,6 +12,7 @@ from datamill.allocators.trace import (
     Frame,
     TracedInterpreter,
     TracedLine,
+    TracedNative,
     TracedStack,
 )
 from datamill.report.allocators.folded import fold_stacks
@@ -32,6 +33,8 @@ TRACE = AllocationTrace(
     stacks=(TracedStack("list_resize", (Frame("a/b.py", 3, "f;g"), Frame("a/m.py", 9, "<module>")), 4),),
     interpreters=(TracedInterpreter(7, "3.11.2 (main)", "/usr/bin/python3", 1),),
     interpreter_count=1,
+    programs=(TracedNative(8, "glibc 2.36", "/bin/sh", 513),),
+    program_count=0,
     loaded=1,
     forks=2,
     regions=0,
@@ -53,7 +56,7 @@ def test_lines_that_are_not_given_are_counted() -> None:
 def test_the_answer_counts_what_is_published_and_the_rest() -> None:
     answer = "7,719 binning events in 1 interpreter and 2 forks of it, and 5 other events of the allocator."
     assert phrase_answer(TRACE).replace("\N{NARROW NO-BREAK SPACE}", ",").replace("\u2009", ",") == answer
-    assert len(list(list_totals(TRACE))) == len(EVENTS)
+    assert len(list(list_totals(TRACE))) == sum(event.interpreted for event in EVENTS)
 
 
 def test_stacks_are_folded_from_the_outermost_frame_on() -> None:
@@ -73,8 +76,12 @@ def test_keys_are_those_that_scripts_know() -> None:
             "interpreters[]",
             "lines",
             "lines[]",
+            "program_count",
+            "programs",
+            "programs[]",
         ]
         + ["not_visible", "not_visible[]", "outside", "schema", "stacks", "stacks[]", "totals", "warnings"]
+        + [f"programs[].{key}" for key in ("allocator", "pid", "program")]
         + [f"interpreters[].{key}" for key in ("pid", "program", "version")]
         + [f"lines[].{key}" for key in ("count", "event", "file", "function", "line")]
         + [f"stacks[].{key}" for key in ("count", "event", "frames", "frames[]")]
