@@ -11,6 +11,7 @@ from datamill.conduct.selection.collecting.settings_file import BegunSettings
 from datamill.conduct.selection.deciding.bisect_change import Bisection, MeasuredStep
 from datamill.conduct.selection.deciding.train_model import Training
 from datamill.selection.evaluation.backtests import evaluate_epochs
+from datamill.selection.evaluation.rates import bound_rate
 from datamill.selection.evaluation.repeated import (
     evaluate_repeated_folds,
     evaluate_training_sizes,
@@ -18,6 +19,7 @@ from datamill.selection.evaluation.repeated import (
     trace_indicators,
 )
 from datamill.selection.evaluation.savings import count_savings
+from datamill.selection.evaluation.sizes import SizeCheck
 from datamill.selection.evaluation.splits import evaluate_distance
 from datamill.selection.evaluation.store_evaluation import NamedEvaluation, StoreEvaluation
 from datamill.selection.history.collection import Pairing
@@ -27,6 +29,7 @@ from datamill.selection.history.records import Version
 from datamill.selection.history.settings import BenchmarkSetting, SelectionSettings, TruthSetting
 from datamill.selection.prediction.commit_prediction import CommitPrediction, predict_commit
 from datamill.selection.prediction.direction import LearnedDirection
+from datamill.selection.prediction.magnitude import LearnedMagnitude
 from datamill.selection.prediction.search import Candidate
 from datamill.selection.prediction.trained_model import TrainedModel
 from datamill.selection.predictors.perphecy import fit_perphecy
@@ -56,9 +59,19 @@ def collect(*_: object) -> CollectionOutcome:
 
 def make_trained() -> TrainedModel:
     """A predictor of a small history."""
-    model = fit_perphecy(CASES)
+    model = fit_perphecy([make_case(1, True, top_by_calls=100.0), make_case(2, False, top_by_calls=0.0)])
     direction = LearnedDirection(9, 8, True)
-    return TrainedModel("perphecy", model, model, direction, TruthSetting(), 24, 8, ("small",))
+    return TrainedModel(
+        "perphecy",
+        model,
+        model,
+        direction,
+        TruthSetting(),
+        24,
+        8,
+        ("small",),
+        magnitude=LearnedMagnitude(20, -3.0, 0.2, -1.0, 1.0),
+    )
 
 
 def train(*_: object) -> Training:
@@ -111,6 +124,7 @@ def evaluate(*_: object) -> StoreEvaluation:
         indicators=trace_indicators(CASES),
         overlap=(("bench", "other", 0.5),),
         commits={order: str(order) for order in range(25)},
+        sizes=SizeCheck(0.9, bound_rate(9, 10), bound_rate(2, 3)),
         warnings=("small",),
     )
 

@@ -102,7 +102,7 @@ def test_a_commit_that_changes_the_work_must_run_with_the_function_behind_it(pro
     assert told["commit"] == commit
     assert told["against"] == find(project, "change what nothing executes")
     (found,) = told["predictions"]
-    assert set(found) == {"benchmark", "run", "probability", "direction", "reason", "indicators"}
+    assert set(found) == {"benchmark", "run", "probability", "direction", "magnitude", "reason", "indicators"}
     assert found["run"]
     assert any("work" in fired["functions"] for fired in found["indicators"])
     assert ask("predict", commit, "--repo", project, "--check", status=1)

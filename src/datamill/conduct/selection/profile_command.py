@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +17,10 @@ from datamill.experiment.quantities import format_duration
 from datamill.selection.profiles.callgrind import SymbolCounts, build_profile, read_callgrind, read_total
 from datamill.selection.profiles.profile import Profile
 from datamill.selection.tables.function_table import FunctionTable
+
+#: How valgrind begins its lines: with the number of the process.
+_OF_VALGRIND = re.compile(r"==\d+==|--\d+--")
+_QUOTED_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,11 @@ def count_command(
     *,
     timeout: float | None = None,
     directory: Path | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> CountedWork:
     """Execute a command under callgrind, in `directory`, and count what the programs do in all processes.
+
+    `variables` are set beside those that are there.
 
     Raises:
         InputError: valgrind is not installed, or the command fails or takes longer than `timeout` (seconds).
@@ -94,6 +103,7 @@ def count_command(
                 check=False,
                 timeout=timeout,
                 cwd=directory,
+                env={**os.environ, **(variables or {})},
             )
         except subprocess.TimeoutExpired as error:
             raise InputError(
@@ -102,11 +112,16 @@ def count_command(
                 remedy=f"Give it less work, or more time: {argument('timeout', verb='selection profile')}.",
             ) from error
         if done.returncode != 0:
-            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            raise InputError(
-                f"ends with status {done.returncode} under valgrind: {''.join(last)}", where=command[0]
-            )
+            said = _quote_last(done.stderr) or _quote_last(done.stdout)
+            raise InputError(f"ends with status {done.returncode} under valgrind{said}", where=command[0])
         return _add_up(sorted(Path(folder).glob("counts.*")), programs)
+
+
+def _quote_last(written: bytes) -> str:
+    """The last line of a command's own, without what valgrind writes beside it."""
+    lines = written.decode(errors="replace").strip().splitlines()
+    own = [line.strip() for line in lines if line.strip() and not _OF_VALGRIND.match(line)]
+    return f'; it said: "{own[-1][-_QUOTED_CHARACTERS:]}"' if own else ""
 
 
 def _add_up(files: Sequence[Path], programs: Sequence[Path]) -> CountedWork:

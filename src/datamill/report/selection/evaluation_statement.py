@@ -37,6 +37,17 @@ def summarize_evaluation(found: StoreEvaluation) -> list[str]:
         )
     if found.unprofiled:
         sentences.append(f"{count_nouns(found.unprofiled, 'case')} without a profile left out.")
+    if found.sizes.within.n:
+        sentences.append(
+            f"Sizes of changes, told before they came: {format_count(found.sizes.within.count)} of "
+            f"{format_count(found.sizes.within.n)} within their interval of "
+            f"{format_share(found.sizes.confidence)}: {_tell_rate(found.sizes.within)}."
+        )
+    if found.sizes.right.n:
+        sentences.append(
+            f"Directions that were told: {format_count(found.sizes.right.count)} of "
+            f"{format_count(found.sizes.right.n)} right, {_tell_rate(found.sizes.right)}."
+        )
     return sentences
 
 
@@ -138,6 +149,11 @@ def spell_evaluation(found: StoreEvaluation) -> str:
             "identical": found.identical,
             "unsure": found.unsure,
             "unprofiled": found.unprofiled,
+            "sizes": {
+                "confidence": found.sizes.confidence,
+                "within": _spell_rate(found.sizes.within),
+                "directions_right": _spell_rate(found.sizes.right),
+            },
             "evaluations": [_spell_one(item, found.commits) for item in found.evaluations],
             "indicator_curves": [
                 {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.report.tables.envelope import write_result
 from datamill.selection.prediction.commit_prediction import BenchmarkPrediction, CommitPrediction
@@ -43,6 +45,7 @@ def _spell(item: BenchmarkPrediction) -> Mapping[str, object]:
         "run": item.run,
         "probability": item.probability,
         "direction": item.direction,
+        "magnitude": None if item.magnitude is None else msgspec.structs.asdict(item.magnitude),
         "reason": item.reason,
         "indicators": [
             {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamill.experiment.messages.numbers import format_figures, format_share
-from datamill.experiment.messages.phrases import finish_sentence
+from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.report.selection.prediction_json import summarize_prediction
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
@@ -11,6 +11,7 @@ from datamill.selection.prediction.commit_prediction import (
     CommitPrediction,
     FiredIndicator,
 )
+from datamill.selection.prediction.magnitude import Magnitude
 
 _MOST_NAMES = 2
 _MOST_INDICATORS = 1
@@ -27,14 +28,22 @@ def state_prediction(found: CommitPrediction) -> list[Part]:
                 "run" if item.run else "skip",
                 "" if item.probability is None else format_share(item.probability),
                 item.direction if item.run else "",
+                _tell_magnitude(item.magnitude),
                 item.reason or _tell_indicators(item.indicators),
             )
             for item in sorted(found.predictions, key=lambda item: not item.run)
         ]
-        headers = ("benchmark", "", "probability", "direction", "why")
+        headers = ("benchmark", "", "probability", "direction", "size", "why")
         parts += [BLANK, build_table(headers, rows, words=2, last_words=2)]
     parts += [Paragraph(finish_sentence(f"Note: {line}")) for line in found.warnings]
     return parts
+
+
+def _tell_magnitude(magnitude: Magnitude | None) -> str:
+    if magnitude is None:
+        return ""
+    low, high = format_share(magnitude.low), format_share(magnitude.high)
+    return f"{format_share(magnitude.size)} [{low}, {high}]"
 
 
 def explain_prediction(found: CommitPrediction, benchmark: str | None = None) -> list[Part]:
@@ -46,6 +55,14 @@ def explain_prediction(found: CommitPrediction, benchmark: str | None = None) ->
         said = "run" if item.run else "skip"
         share = "" if item.probability is None else f", probability {format_share(item.probability)}"
         parts += [BLANK, Heading(f"{item.benchmark}: {said}{share}, direction {item.direction}")]
+        if item.magnitude is not None:
+            told = item.magnitude
+            parts.append(
+                Paragraph(
+                    f"A change would be one of {_tell_magnitude(told)}: {format_share(told.confidence)} "
+                    f"interval, from {count_nouns(told.n, 'change')} of the history ({told.method})."
+                )
+            )
         if item.reason:
             parts.append(Paragraph(finish_sentence(item.reason[0].upper() + item.reason[1:])))
         for fired in item.indicators:

@@ -9,6 +9,7 @@ from datamill.selection.evaluation.predictions import Evaluation
 from datamill.selection.evaluation.rates import Area
 from datamill.selection.evaluation.repeated import IndicatorPoint, RepeatedAreas, SizeRates
 from datamill.selection.evaluation.savings import Savings
+from datamill.selection.evaluation.sizes import SizeCheck
 from datamill.selection.evaluation.splits import DistanceRates
 
 
@@ -29,7 +30,9 @@ class NamedEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class StoreEvaluation:
-    """All evaluations that were asked for; `commits` are versions by their order."""
+    """All evaluations that were asked for; `commits` are versions by their order, `sizes` how
+    well sizes and directions of changes were told.
+    """
 
     project: str
     rule: str
@@ -46,4 +49,5 @@ class StoreEvaluation:
     indicators: Mapping[str, tuple[IndicatorPoint, ...]]
     overlap: tuple[tuple[str, str, float], ...]
     commits: Mapping[int, str]
+    sizes: SizeCheck
     warnings: tuple[str, ...]

@@ -12,6 +12,7 @@ from datamill.selection.history.records import Version
 from datamill.selection.indicators.evidence import Evidence, Reading
 from datamill.selection.indicators.registry import read_indicators
 from datamill.selection.prediction.direction import Direction
+from datamill.selection.prediction.magnitude import Magnitude
 from datamill.selection.prediction.trained_model import TrainedModel
 from datamill.selection.predictors.case import Case
 from datamill.selection.profiles.profile import Profile
@@ -39,7 +40,8 @@ class BenchmarkPrediction:
     """Whether a benchmark must run.
 
     `probability` is that of a change: None where nothing could be predicted, and 1 or 0 of a predictor that
-    knows nothing between. `reason` says in a sentence why, where it is not the model's word.
+    knows nothing between. `magnitude` is how large a change would be; None of one that is skipped, and where
+    the history has too few changes. `reason` says in a sentence why, where it is not the model's word.
     """
 
     benchmark: str
@@ -49,6 +51,7 @@ class BenchmarkPrediction:
     indicators: tuple[FiredIndicator, ...] = ()
     reason: str = ""
     features: Mapping[str, float] | None = None
+    magnitude: Magnitude | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +131,5 @@ def predict_case(trained: TrainedModel, case: Case, readings: Mapping[str, Readi
         probability=trained.model.score(case),
         direction=trained.direction.tell(dict(case.features)),
         indicators=fired,
+        magnitude=trained.magnitude.tell(case.features) if run and trained.magnitude is not None else None,
     )

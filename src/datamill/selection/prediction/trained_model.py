@@ -7,6 +7,7 @@ import msgspec
 from datamill.experiment.errors import InputError
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.prediction.direction import LearnedDirection
+from datamill.selection.prediction.magnitude import LearnedMagnitude
 from datamill.selection.predictors.models.constant import Constant
 from datamill.selection.predictors.models.forest import Forest
 from datamill.selection.predictors.models.guarded import Guarded
@@ -35,6 +36,7 @@ class TrainedModel(msgspec.Struct, frozen=True):
     changes: int
     warnings: tuple[str, ...] = ()
     schema: int = SCHEMA
+    magnitude: LearnedMagnitude | None = None
 
 
 def decode_model(json: bytes, where: str) -> TrainedModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ ROUNDS, RATE, PENALTY = 60, 0.2, 1.0
 #: Parts in the order of the history, each predicted by a model of the others, from which probabilities are
 #: calibrated.
 PARTS = 5
+#: What a split gains at least: less is rounding.
+_LEAST_GAIN = 1e-9
 
 
 def fit_boosting(cases: Sequence[Case]) -> Boosted:
@@ -54,11 +57,11 @@ def _boost(matrix: NDArray[np.float64], changed: NDArray[np.float64]) -> tuple[f
     share = (changed.sum() + 0.5) / (len(changed) + 1.0)
     start = float(logit(share))
     total = np.full(len(changed), start)
-    orders = [np.argsort(column, kind="stable") for column in matrix.T]
+    columns = _sort_columns(matrix)
     stumps: list[Stump] = []
     for _ in range(ROUNDS):
         probability = expit(total)
-        found = _find_stump(matrix, orders, changed - probability, probability * (1 - probability))
+        found = _find_stump(columns, changed - probability, probability * (1 - probability))
         if found is None:
             break
         stumps.append(found)
@@ -66,30 +69,39 @@ def _boost(matrix: NDArray[np.float64], changed: NDArray[np.float64]) -> tuple[f
     return start, tuple(stumps)
 
 
+@dataclass(frozen=True, slots=True)
+class _SortedColumns:
+    """The rows by each feature, p × n, and where a value is followed by a larger one, p × (n - 1)."""
+
+    order: NDArray[np.intp]
+    values: NDArray[np.float64]
+    is_cut: NDArray[np.bool_]
+
+
+def _sort_columns(matrix: NDArray[np.float64]) -> _SortedColumns:
+    order = np.argsort(matrix, axis=0, kind="stable").T.copy()
+    values = np.take_along_axis(matrix.T, order, axis=1)
+    return _SortedColumns(order, values, np.diff(values, axis=1) > 0)
+
+
 def _find_stump(
-    matrix: NDArray[np.float64],
-    orders: list[NDArray[np.intp]],
-    pull: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    columns: _SortedColumns, pull: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> Stump | None:
-    best, gain = None, 1e-9
-    for feature, order in enumerate(orders):
-        values = matrix[order, feature]
-        cuts = np.flatnonzero(np.diff(values) > 0)
-        if not len(cuts):
-            continue
-        pulls, weights = np.cumsum(pull[order]), np.cumsum(weight[order])
-        below = pulls[cuts] / (weights[cuts] + PENALTY)
-        above = (pulls[-1] - pulls[cuts]) / (weights[-1] - weights[cuts] + PENALTY)
-        gains = pulls[cuts] * below + (pulls[-1] - pulls[cuts]) * above
-        gains -= pulls[-1] ** 2 / (weights[-1] + PENALTY)
-        gains[above <= below] = -np.inf
-        at = int(np.argmax(gains))
-        if gains[at] > gain:
-            gain = float(gains[at])
-            middle = float((values[cuts[at]] + values[cuts[at] + 1]) / 2)
-            best = Stump(feature, middle, RATE * float(below[at]), RATE * float(above[at]))
-    return best
+    """The split of the largest gain whose side above has the larger value; None where none gains."""
+    if not columns.is_cut.any():
+        return None
+    pulls = np.cumsum(pull[columns.order], axis=1)
+    weights = np.cumsum(weight[columns.order], axis=1)
+    rest, rest_weight = pulls[:, -1:] - pulls[:, :-1], weights[:, -1:] - weights[:, :-1]
+    below = pulls[:, :-1] / (weights[:, :-1] + PENALTY)
+    above = rest / (rest_weight + PENALTY)
+    gains = pulls[:, :-1] * below + rest * above - pulls[:, -1:] ** 2 / (weights[:, -1:] + PENALTY)
+    gains[~columns.is_cut | (above <= below)] = -np.inf
+    feature, at = np.unravel_index(int(np.argmax(gains)), gains.shape)
+    if gains[feature, at] <= _LEAST_GAIN:
+        return None
+    middle = float((columns.values[feature, at] + columns.values[feature, at + 1]) / 2)
+    return Stump(int(feature), middle, RATE * float(below[feature, at]), RATE * float(above[feature, at]))
 
 
 def _add_up(matrix: NDArray[np.float64], start: float, stumps: tuple[Stump, ...]) -> NDArray[np.float64]:

@@ -29,6 +29,13 @@ from datamill.report.selection.collection_statement import summarize_collection
 @click.option("--no-profile", is_flag=True, help="Only build and measure.")
 @click.option("--no-measure", is_flag=True, help="Only build and profile: truth is counted instructions.")
 @click.option("--retry-failed", is_flag=True, help="Build versions again that did not build.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    metavar="N",
+    help="Programs profiled at the same time [1]; servers on one port need 1.",
+)
 @click.option("--within", metavar="DURATION", help="How long it may take; the next time goes on from there.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the store holds as JSON.")
 @project_options
@@ -41,6 +48,7 @@ def collect(
     no_profile: bool,
     no_measure: bool,
     retry_failed: bool,
+    jobs: int,
     within: str | None,
     as_json: bool,
     repo: Path | None,
@@ -65,6 +73,7 @@ def collect(
             profile=not no_profile,
             measure=not no_measure,
             retry_failed=retry_failed,
+            jobs=jobs,
             within_s=parse_seconds(within, "within") if within else None,
         ),
         project.settings,

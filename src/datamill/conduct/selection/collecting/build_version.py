@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.walked_history import GitHistory
-from datamill.conduct.selection.read_program import read_program
+from datamill.conduct.selection.store.kept_binaries import keep_binaries
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
@@ -16,10 +16,8 @@ from datamill.experiment.errors import InputError
 from datamill.packing.git.git_trees import GitTree, GitTrees
 from datamill.protocol.commands import CommandAnswer, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION
-from datamill.selection.history.joined_tables import name_program
 from datamill.selection.history.records import Outcome, Program
 from datamill.selection.history.settings import BuildSetting, SelectionSettings
-from datamill.selection.tables.function_table import FunctionTable
 
 #: What a make that started us tells those that it starts itself.
 _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
@@ -82,32 +80,6 @@ def build_version(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def keep_binaries(
-    source: Path, paths: tuple[str, ...], keep: tuple[str, ...], store: SelectionStore
-) -> Program:
-    """Read binaries below a folder into the store, and keep them.
-
-    Raises:
-        InputError: one is not there, or cannot be read as a program.
-    """
-    tables: dict[str, FunctionTable] = {}
-    for path in paths:
-        if not (source / path).is_file():
-            raise InputError(f"the build makes no {path}", remedy="See what binaries the settings name.")
-        tables[path] = read_program(source / path)
-    name = name_program(tables)
-    store.prepare()
-    program = Program(name, {path: store.keep_table(table) for path, table in tables.items()})
-    folder = store.place_programs(name)
-    if not folder.exists():
-        made = folder.with_name(f".{name}.{os.getpid()}")
-        shutil.rmtree(made, ignore_errors=True)
-        for path in dict.fromkeys((*paths, *keep)):
-            _copy(source / path, made / path)
-        made.replace(folder)
-    return program
-
-
 def _read_binaries(
     source: Path, paths: tuple[str, ...], keep: tuple[str, ...], store: SelectionStore, seconds: float
 ) -> BuiltVersion:
@@ -120,15 +92,6 @@ def _read_binaries(
         where = error.where.removeprefix(f"{source}/")
         hint = ". Libtool puts programs into .libs" if b"libtool" in _read_head(source / where) else ""
         return BuiltVersion("unreadable", reason=f"{where}: {error.message}{hint}", build_s=seconds)
-
-
-def _copy(path: Path, to: Path) -> None:
-    """Copy a file or folder; what a version does not have is left out."""
-    if path.is_dir():
-        shutil.copytree(path, to, symlinks=True)
-    elif path.exists():
-        to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, to)
 
 
 def _read_head(path: Path) -> bytes:

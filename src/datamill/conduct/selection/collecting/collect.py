@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +30,8 @@ from datamill.selection.history.settings import SelectionSettings
 class CollectionQuestion:
     """What is to be collected: which commits, and what is done with them.
 
-    `within_s` is how long it may take; what is left is done the next time.
+    `within_s` is how long it may take; what is left is done the next time. `jobs` is how many programs are
+    profiled at the same time: benchmarks that share a port or a file need 1.
     """
 
     range: str = "HEAD"
@@ -42,6 +42,7 @@ class CollectionQuestion:
     measure: bool = True
     retry_failed: bool = False
     within_s: float | None = None
+    jobs: int = 1
 
 
 def collect_history(
@@ -69,7 +70,7 @@ def collect_history(
     with store.locked(), CommandSession(find_worker()) as worker:
         fresh, all_built = _build(question, walked, settings, history, store, worker, tell, until_s)
         run_setup(worker, settings, here)
-        all_profiled = not question.profile or _profile(settings, store, here, tell, until_s)
+        all_profiled = not question.profile or _profile(question.jobs, settings, store, here, tell, until_s)
         all_measured = not question.measure or _measure(settings, store, here, worker, tell, until_s)
     finished = all_built and all_profiled and all_measured
     return _sum_up(len(walked), fresh, history, settings, store, finished)
@@ -150,6 +151,7 @@ def _link(history: GitHistory, versions: dict[str, Version]) -> list[Version]:
 
 
 def _profile(
+    jobs: int,
     settings: SelectionSettings,
     store: SelectionStore,
     here: Path,
@@ -170,8 +172,9 @@ def _profile(
         in_time = until_s is None or time.monotonic() < until_s
         return profile_program(program, settings, store, here) if in_time else None
 
-    # Counts do not depend on what else the machine does.
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    # Counts do not depend on the machine's load, but two servers would share their port.
+    pool = ThreadPoolExecutor(max_workers=jobs)
+    try:
         for number, found in enumerate(pool.map(profile, left), start=1):
             if found is None:
                 done = False
@@ -179,6 +182,9 @@ def _profile(
             counts |= {(item.program, item.benchmark): item for item in found}
             store.write_counts(counts.values())
             tell(f"profiled {number} of {len(left)}")
+    finally:
+        # A command that is interrupted does not begin with the programs that wait.
+        pool.shutdown(cancel_futures=True)
     return done
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from datamill.execution.command_session import CommandSession
@@ -24,7 +25,11 @@ def fill_command(text: str, here: Path) -> tuple[str, ...]:
 
 
 def execute(
-    session: CommandSession, command: tuple[str, ...], directory: Path, timeout_s: float
+    session: CommandSession,
+    command: tuple[str, ...],
+    directory: Path,
+    timeout_s: float,
+    variables: Mapping[str, str] | None = None,
 ) -> CommandAnswer:
     """Execute a command once, measured by the worker; what it writes is read and dropped."""
     return session.measure(
@@ -32,7 +37,7 @@ def execute(
             schema=SCHEMA_VERSION,
             command=command,
             directory=str(directory),
-            variables={},
+            variables=dict(variables or {}),
             input=None,
             output="read",
             output_file=None,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.commands import describe_problem, execute, fill_command
+from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import PlannedExecution, SelectionStore, Session
 from datamill.execution.command_session import CommandSession
 from datamill.selection.history.records import Observation, Version
@@ -85,7 +86,8 @@ def measure_session(
             continue
         folder = store.place_programs(item.program)
         started = time.time_ns()
-        answer = execute(worker, commands[item.benchmark], folder, settings.timeout_s)
+        variables = list_variables(store.programs[item.program], folder)
+        answer = execute(worker, commands[item.benchmark], folder, settings.timeout_s, variables)
         problem = describe_problem(answer)
         run = answer.run
         if problem or run is None:

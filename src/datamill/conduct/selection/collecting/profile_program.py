@@ -6,6 +6,7 @@ from pathlib import Path
 
 from datamill.conduct.selection.collecting.commands import fill_command
 from datamill.conduct.selection.profile_command import count_command
+from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
 from datamill.selection.history.records import Program, WorkCount
@@ -38,7 +39,11 @@ def profile_program(
         try:
             command = fill_command(benchmark.command, here)
             counted = count_command(
-                command, list(paths.values()), timeout=settings.timeout_s * _SLOWER, directory=folder
+                command,
+                list(paths.values()),
+                timeout=settings.timeout_s * _SLOWER,
+                directory=folder,
+                variables=list_variables(program, folder),
             )
         except InputError as error:
             told = " ".join(f"{error.where}: {error.message}".split())

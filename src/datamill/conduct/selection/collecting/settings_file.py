@@ -31,8 +31,8 @@ class BegunSettings:
 def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
     """Write `selection.toml` for a repository, by the files that it holds.
 
-    Binaries are those programs that git does not know and that lie there from a build. Without one the
-    file says where to name them.
+    Binaries are those programs that git does not know and that lie there from a build; libraries are named by
+    a link without their version. Without one the file says where to name them.
 
     Raises:
         InputError: no build system is recognised, or the file is there already.
@@ -72,12 +72,18 @@ def _find_binaries(top: Path, build: RecognisedBuild) -> list[str]:
             continue
         if "/deps/" in name or "/build/" in name.removeprefix("build/"):
             continue
-        found.append(name)
+        found.append(_drop_version(path).relative_to(top).as_posix())
     if not found and build.system == "cargo":
         names = sorted(item.stem for item in (top / "src" / "bin").glob("*.rs"))
         main = [_read_crate_name(top)] if (top / "src" / "main.rs").exists() else []
         found = [f"target/release/{name}" for name in (*main, *names) if name]
     return found[:_MOST_BINARIES]
+
+
+def _drop_version(path: Path) -> Path:
+    """The link to a shared library whose name holds no version: versions of the project have others."""
+    plain = path.with_name(path.name.partition(".so.")[0] + ".so")
+    return plain if ".so." in path.name and plain.exists() and plain.samefile(path) else path
 
 
 def _read_crate_name(top: Path) -> str:

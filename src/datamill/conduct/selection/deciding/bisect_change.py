@@ -14,6 +14,7 @@ from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.deciding.predict_revision import read_model
 from datamill.conduct.selection.profile_command import count_command
+from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
@@ -209,8 +210,10 @@ class _Ruler:
         known = self._counts.get(program)
         if known is None or known.instructions is None:
             folder = self._project.store.place_programs(program)
-            paths = [folder / path for path in self._project.store.programs[program].tables]
-            counted = count_command(self._command, paths, directory=folder)
+            kept = self._project.store.programs[program]
+            paths = [folder / path for path in kept.tables]
+            variables = list_variables(kept, folder)
+            counted = count_command(self._command, paths, directory=folder, variables=variables)
             known = self._counts[program] = WorkCount(program, self._benchmark, counted.instructions)
         return known
 
@@ -222,7 +225,9 @@ class _Ruler:
         for place, name in enumerate(order):
             folder = self._project.store.place_programs(name)
             started = time.time_ns()
-            answer = execute(self._worker, self._command, folder, self._project.settings.timeout_s)
+            variables = list_variables(self._project.store.programs[name], folder)
+            timeout_s = self._project.settings.timeout_s
+            answer = execute(self._worker, self._command, folder, timeout_s, variables)
             problem = describe_problem(answer)
             if problem or answer.run is None:
                 raise InputError(f"{self._benchmark} {problem}", where=str(folder))

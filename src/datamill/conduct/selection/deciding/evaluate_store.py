@@ -44,6 +44,7 @@ from datamill.selection.history.collection import (
 )
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.history.truth import find_threshold
+from datamill.selection.prediction.checked_sizes import check_sizes
 from datamill.selection.predictors.case import Case, Fit
 from datamill.selection.predictors.registry import choose_fit, find_predictor
 
@@ -173,6 +174,7 @@ def evaluate_store(
         indicators=trace_indicators(labelled) if "indicators" in names else {},
         overlap=_measure_overlap(collection),
         commits={version.order: version.commit for version in collection.built},
+        sizes=check_sizes(labelled, first=first),
         warnings=tuple(warnings),
     )
 

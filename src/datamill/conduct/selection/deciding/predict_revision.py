@@ -138,7 +138,8 @@ def _find_new(
         return versions[commit]
     walked = history.describe(commit)
     # Imported late: what was collected needs neither builds nor the worker.
-    from datamill.conduct.selection.collecting.build_version import build_version, keep_binaries
+    from datamill.conduct.selection.collecting.build_version import build_version
+    from datamill.conduct.selection.store.kept_binaries import keep_binaries
 
     program: Program | None
     started = time.monotonic()

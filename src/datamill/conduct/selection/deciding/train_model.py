@@ -17,6 +17,7 @@ from datamill.selection.history.collection import (
 )
 from datamill.selection.history.settings import RULES, TruthSetting
 from datamill.selection.prediction.direction import learn_direction
+from datamill.selection.prediction.magnitude import learn_magnitude
 from datamill.selection.prediction.trained_model import TrainedModel
 from datamill.selection.predictors.perphecy import fit_perphecy
 from datamill.selection.predictors.registry import choose_fit, find_predictor
@@ -102,6 +103,7 @@ def train_model(
         truth=truth,
         cases=len(labelled),
         changes=sum(bool(case.changed) for case in labelled),
+        magnitude=learn_magnitude(labelled),
         warnings=tuple(dict.fromkeys((*warnings, *model.warnings))),
     )
     project.store.write_json(MODEL_FILE, trained)
