@@ -103,6 +103,21 @@ def test_a_command_that_fails_now_and_then_is_told(tmp_path: Path) -> None:
     assert any("failed in" in warning for warning in told["warnings"])
 
 
+def test_each_command_has_its_own_output_preparation_and_number(tmp_path: Path) -> None:
+    options = ["--output", "A", "--output", "B", "-p", "echo a >>p", "-p", "echo b >>p", "--export-json", "-"]
+    result = type_time(tmp_path, "-r", "3", "-w", "1", *options, "echo $HYPERFINE_ITERATION", "echo b | cat")
+    exported = json.loads(result.stdout.split("\n\n")[-1])
+    assert [len(item["times"]) for item in exported["results"]] == [3, 3]
+    assert set(exported["results"][0]) == {
+        "command", "mean", "stddev", "median", "user", "system", "min", "max", "times", "memory_usage_byte",
+        "exit_codes",
+    }  # fmt: skip
+    assert (tmp_path / "A").read_text() == "2\n"
+    assert (tmp_path / "B").read_text() == "b\n"
+    prepared = (tmp_path / "p").read_text().split()
+    assert (prepared.count("a"), prepared.count("b")) == (4, 4)
+
+
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     result = type_time(tmp_path, "no-such-program-anywhere", status=2)
     assert "no-such-program-anywhere" in result.stderr
@@ -233,7 +248,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path: Path) -> None:
     for arguments, words in (
         (["--response", "speed", "true"], 'no response "speed"'),
         (["--within", "soon", "true"], "is not a duration"),
-        (["--name", "a", "true", "false"], "1 names for 2 commands"),
+        (["--name", "a", "--name", "b", "true"], "2 names for 1 commands"),
         (["-L", "x", "1,2", "true"], 'no command has the parameter "x"'),
         (["--export-csv", "nowhere/t.csv", "true"], "there is no folder"),
         (["--input", "nowhere", "true"], "there is no file nowhere"),

@@ -130,7 +130,7 @@ def _goes_on(seen: WarmUp, longest_s: float) -> bool:
 
 
 def _warm_up(session: CommandSession, question: TimingQuestion, command: CommandLine, seen: WarmUp) -> None:
-    execution = execute_command(session, question, command, {PADDING: "0"}, warm_up=True)
+    execution = execute_command(session, question, command, {PADDING: "0"}, number=seen.rounds, warm_up=True)
     problem = describe_failure(execution.answer, question.allowed_statuses)
     if problem:
         raise InputError(
