@@ -10,6 +10,13 @@ from pathlib import Path
 import pytest
 
 from acceptance.conftest import BIN, Command
+from datamill.cli.timing.time_display import TimeDisplay
+from datamill.conduct.timing import warm_up
+from datamill.conduct.timing.question import TimingQuestion
+from datamill.execution.command_session import CommandSession
+from datamill.execution.worker import find_worker
+from datamill.experiment.command_lines import read_commands
+from datamill.experiment.errors import InputError
 
 
 def type_time(
@@ -350,6 +357,34 @@ def test_a_command_that_takes_longer_than_is_allowed_ends_with_what_it_would_tak
     assert "sleep 0.7 takes 7" in result.stderr
     assert "more than were allowed" in result.stderr
     assert "or more with --within" in result.stderr
+
+
+def test_a_command_of_hours_is_ended_soon_after_the_time_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_up, "_PATIENCE_S", 0.3)
+    question = TimingQuestion(read_commands(["sleep 3600", "true"]), tmp_path, within_s=0.2)
+    began = time.monotonic()
+    with (
+        CommandSession(find_worker()) as session,
+        TimeDisplay(quiet=True) as display,
+        pytest.raises(InputError, match=r"sleep 3600 had not ended after .*, when the 200 ms allowed"),
+    ):
+        warm_up.warm_up_commands(session, question, display)
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        ("kill -9 $$", "Run it alone to see why."),
+        ("stty size", "script -qec 'COMMAND' /dev/null."),
+        ("exit 3", "Allow other exit statuses with --allow-status."),
+        ("no-such-program-anywhere-else", "or name it by its path."),
+    ],
+)
+def test_what_helps_follows_from_how_a_command_failed(tmp_path: Path, command: str, remedy: str) -> None:
+    assert type_time(tmp_path, command, status=2).stderr.strip().endswith(remedy)
 
 
 def test_the_report_of_several_commands_begins_with_what_was_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
+from math import inf
 from time import time_ns
 
 from datamill.conduct.timing.builds import Built
@@ -40,8 +41,12 @@ def request_command(
     *,
     number: int = 0,
     warm_up: bool = False,
+    longest_s: float = 0.0,
 ) -> CommandRequest:
-    """Return what the worker is asked for one execution, which is the `number`th from 0 of its command."""
+    """Return what the worker is asked for one execution, which is the `number`th from 0 of its command.
+
+    It is ended after `longest_s` where that is not 0 and less than what the question allows each.
+    """
     redirection = question.find_redirection(command)
     return CommandRequest(
         schema=SCHEMA_VERSION,
@@ -53,7 +58,7 @@ def request_command(
         # that write a lot.
         output=_choose_output(redirection.output, warm_up=warm_up),
         output_file=str(redirection.file) if redirection.file else None,
-        timeout_s=question.timeout_s,
+        timeout_s=min(longest_s, question.timeout_s or inf) if longest_s else question.timeout_s,
         levels=levels,
     )
 
@@ -72,15 +77,20 @@ def execute_command(
     *,
     number: int = 0,
     warm_up: bool = False,
+    longest_s: float = 0.0,
 ) -> Execution:
     """Prepare, execute and conclude one execution of a command; only the middle is measured.
+
+    The arguments are those of `request_command`.
 
     Raises:
         InputError: when what comes before or after it fails.
     """
     run_beside(session, question, command, question.prepare, "prepare")
     started = time_ns()
-    answer = session.measure(request_command(question, command, levels, number=number, warm_up=warm_up))
+    answer = session.measure(
+        request_command(question, command, levels, number=number, warm_up=warm_up, longest_s=longest_s)
+    )
     ended = time_ns()
     run_beside(session, question, command, question.conclude, "conclude")
     return Execution(answer, started, ended)
