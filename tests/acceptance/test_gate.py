@@ -94,6 +94,19 @@ def test_a_change_of_words_passes(repository: Path) -> None:
     assert "false alarm in any of the benchmarks is 1% at most" in done.stdout
 
 
+def test_what_a_configuration_made_once_stays_that_of_the_first_build(repository: Path) -> None:
+    # As cmake does: it tries a program out, and does not make it again.
+    (repository / "configure").write_text("[ -e tried ] || { cc -shared -o try.so one.c && touch tried; }\n")
+    commit(repository, "configured")
+    write_main(repository, loops=4_000_000)
+    commit(repository, "slower")
+    build = "sh configure && make"
+    done = run(repository, "gate", "--base", "HEAD~1", "--build", build, "--within", "3s", "--json", "./prog")
+    told = json.loads(done.stdout)
+    assert told["rounds"] >= 2
+    assert told["builds_vary"] is True
+
+
 def test_each_benchmark_that_a_tool_reports_is_judged(repository: Path) -> None:
     (repository / "tool").write_text(TOOL)
     (repository / "tool").chmod(0o755)

@@ -10,6 +10,13 @@ from pathlib import Path
 import pytest
 
 from acceptance.conftest import BIN, Command
+from datamill.cli.timing.time_display import TimeDisplay
+from datamill.conduct.timing import warm_up
+from datamill.conduct.timing.question import TimingQuestion
+from datamill.execution.command_session import CommandSession
+from datamill.execution.worker import find_worker
+from datamill.experiment.command_lines import read_commands
+from datamill.experiment.errors import InputError
 
 
 def type_time(
@@ -101,6 +108,21 @@ def test_a_command_that_fails_now_and_then_is_told(tmp_path: Path) -> None:
     (tmp_path / "flaky.sh").chmod(0o755)
     told = time_json(tmp_path, "--within", "8s", "--runs", "30", "./flaky.sh")
     assert any("failed in" in warning for warning in told["warnings"])
+
+
+def test_each_command_has_its_own_output_preparation_and_number(tmp_path: Path) -> None:
+    options = ["--output", "A", "--output", "B", "-p", "echo a >>p", "-p", "echo b >>p", "--export-json", "-"]
+    result = type_time(tmp_path, "-r", "3", "-w", "1", *options, "echo $HYPERFINE_ITERATION", "echo b | cat")
+    exported = json.loads(result.stdout.split("\n\n")[-1])
+    assert [len(item["times"]) for item in exported["results"]] == [3, 3]
+    assert set(exported["results"][0]) == {
+        "command", "mean", "stddev", "median", "user", "system", "min", "max", "times", "memory_usage_byte",
+        "exit_codes",
+    }  # fmt: skip
+    assert (tmp_path / "A").read_text() == "2\n"
+    assert (tmp_path / "B").read_text() == "b\n"
+    prepared = (tmp_path / "p").read_text().split()
+    assert (prepared.count("a"), prepared.count("b")) == (4, 4)
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -233,7 +255,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path: Path) -> None:
     for arguments, words in (
         (["--response", "speed", "true"], 'no response "speed"'),
         (["--within", "soon", "true"], "is not a duration"),
-        (["--name", "a", "true", "false"], "1 names for 2 commands"),
+        (["--name", "a", "--name", "b", "true"], "2 names for 1 commands"),
         (["-L", "x", "1,2", "true"], 'no command has the parameter "x"'),
         (["--export-csv", "nowhere/t.csv", "true"], "there is no folder"),
         (["--input", "nowhere", "true"], "there is no file nowhere"),
@@ -335,6 +357,34 @@ def test_a_command_that_takes_longer_than_is_allowed_ends_with_what_it_would_tak
     assert "sleep 0.7 takes 7" in result.stderr
     assert "more than were allowed" in result.stderr
     assert "or more with --within" in result.stderr
+
+
+def test_a_command_of_hours_is_ended_soon_after_the_time_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_up, "_PATIENCE_S", 0.3)
+    question = TimingQuestion(read_commands(["sleep 3600", "true"]), tmp_path, within_s=0.2)
+    began = time.monotonic()
+    with (
+        CommandSession(find_worker()) as session,
+        TimeDisplay(quiet=True) as display,
+        pytest.raises(InputError, match=r"sleep 3600 had not ended after .*, when the 200 ms allowed"),
+    ):
+        warm_up.warm_up_commands(session, question, display)
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        ("kill -9 $$", "Run it alone to see why."),
+        ("stty size", "script -qec 'COMMAND' /dev/null."),
+        ("exit 3", "Allow other exit statuses with --allow-status."),
+        ("no-such-program-anywhere-else", "or name it by its path."),
+    ],
+)
+def test_what_helps_follows_from_how_a_command_failed(tmp_path: Path, command: str, remedy: str) -> None:
+    assert type_time(tmp_path, command, status=2).stderr.strip().endswith(remedy)
 
 
 def test_the_report_of_several_commands_begins_with_what_was_told(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ class CommandLine:
 
     `name` is unique among those timed together and made of letters, digits, dots, underscores and dashes;
     `label` is what people read. `parameters` are the values of a scan that it has. `directory` is where it
-    runs; empty for where the user is.
+    runs; empty for where the user is. `place` is that of the typed command of which it is one, from 0.
     """
 
     name: str
@@ -36,6 +36,7 @@ class CommandLine:
     words: tuple[str, ...]
     parameters: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
+    place: int = 0
 
     @property
     def in_shell(self) -> bool:
@@ -76,31 +77,37 @@ def read_commands(
     shell: bool | None = None,
     program: Sequence[str] = (),
     parameters: Mapping[str, Sequence[str]] | None = None,
+    beside: Sequence[Sequence[str]] = (),
 ) -> tuple[CommandLine, ...]:
     """Return the commands that were typed, one for each combination of the values of its parameters.
 
     `{NAME}` in a command, and in a label, is replaced by a value of that parameter. Where one of the commands
     needs a shell all get one: what it costs is then in all of them. `program` is another shell than
-    `/bin/sh`, with its options, that is put around all.
+    `/bin/sh`, with its options, that is put around all. `beside` are other texts in which parameters may
+    stand, such as what prepares an execution: each one for all commands, or one for each. Fewer labels than
+    commands name the first ones.
 
     Raises:
-        InputError: when a command or the labels cannot be used, or no command has a parameter.
+        InputError: when a command or the labels cannot be used, or no text has a parameter.
     """
     scanned = parameters or {}
-    _check_parameters(texts, scanned)
+    places = [_join_texts(texts, beside, index) for index in range(len(texts))]
+    _check_parameters(places, scanned)
     expanded = [
-        (text, index, values) for index, text in enumerate(texts) for values in _combine(text, scanned)
+        (text, index, values)
+        for index, text in enumerate(texts)
+        for values in _combine(places[index], scanned)
     ]
     if len(expanded) > _MOST_COMMANDS:
         raise InputError(
             f"these are {len(expanded)} commands, and {_MOST_COMMANDS} can be timed together",
             remedy="Scan fewer values.",
         )
-    if labels and len(labels) not in (len(texts), len(expanded)):
+    if len(labels) > len(texts) and len(labels) != len(expanded):
         raise InputError(
             f"there are {len(labels)} names for {len(texts)} commands",
             where=argument("name", verb="time"),
-            remedy="Give one for each command, or none.",
+            remedy="Give one for each command at most, in their order.",
         )
     filled = [fill(text, values) for text, _, values in expanded]
     if program:
@@ -112,14 +119,26 @@ def read_commands(
             words = [list_words(text, shell=True) for text in filled]
     commands: list[CommandLine] = []
     for number, (_, index, values) in enumerate(expanded):
-        given = labels or texts
+        given = (*labels, *texts[len(labels) :])
+        pattern = given[number if len(given) == len(expanded) else index]
         label = _number_label(
-            fill(given[number if len(given) == len(expanded) else index], values),
-            [command.label for command in commands],
+            fill(pattern, values) + _name_others(pattern, values), [command.label for command in commands]
         )
         name = _choose_name(label, [command.name for command in commands])
-        commands.append(CommandLine(name, label, filled[number], words[number], values))
+        commands.append(CommandLine(name, label, filled[number], words[number], values, place=index))
     return tuple(commands)
+
+
+def _join_texts(texts: Sequence[str], beside: Sequence[Sequence[str]], index: int) -> str:
+    """All texts of a command in which parameters may stand."""
+    own = [group[0] if len(group) == 1 else group[index] for group in beside if len(group) in (1, len(texts))]
+    return "\0".join((texts[index], *own))
+
+
+def _name_others(pattern: str, values: Mapping[str, str]) -> str:
+    """The values of parameters that do not stand in what names a command, so that one sees them."""
+    others = [f"{name} = {value}" for name, value in values.items() if f"{{{name}}}" not in pattern]
+    return f" ({', '.join(others)})" if others else ""
 
 
 def _is_no_text(text: str) -> bool:
@@ -152,13 +171,23 @@ def split_values(text: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def list_steps(low: str, high: str, step: str) -> tuple[str, ...]:
+def list_steps(low: str, high: str, step: str | None) -> tuple[str, ...]:
     """Return the values of a scan from low to high, as they are typed into commands.
 
+    The step is 1 where none is given.
+
     Raises:
-        InputError: when a bound is not a number, or the step does not lead from one to the other.
+        InputError: when a bound is not a number, the step does not lead from one to the other, or none is
+            given for bounds that are not whole.
     """
     where = argument("parameter_scan", verb="time")
+    if step is None and any("." in bound or "e" in bound.lower() for bound in (low, high)):
+        raise InputError(
+            f"from {low} to {high} it takes a step",
+            where=where,
+            remedy=f"Name it with {argument('parameter_step_size', verb='time')}.",
+        )
+    step = step or "1"
     try:
         first, last, width = Decimal(low), Decimal(high), Decimal(step)
     except ArithmeticError:

@@ -38,6 +38,19 @@ def test_a_scan_makes_a_command_of_each_value_in_commands_and_names() -> None:
     assert commands[1].parameters == {"level": "9"}
 
 
+def test_a_parameter_may_stand_in_what_prepares_alone_and_is_then_named() -> None:
+    commands = read_commands(
+        ["./prog", "./other"], parameters={"rev": ["a", "b"]}, beside=(("git checkout {rev}", "true"), ())
+    )
+    assert [command.label for command in commands] == ["./prog (rev = a)", "./prog (rev = b)", "./other"]
+    assert [command.parameters for command in commands] == [{"rev": "a"}, {"rev": "b"}, {}]
+    assert [command.place for command in commands] == [0, 0, 1]
+
+
+def test_fewer_names_than_commands_are_those_of_the_first() -> None:
+    assert [command.label for command in read_commands(["a", "b"], labels=["one"])] == ["one", "b"]
+
+
 @pytest.mark.parametrize(
     ("bounds", "values"),
     [
@@ -58,7 +71,7 @@ def test_steps_lead_from_one_bound_to_the_other(
         ([" "], {}, "empty"),
         (["echo 'a"], {}, "quotes of the command do not match"),
         (["echo a"], {"parameters": {"x": ["1"]}}, 'no command has the parameter "x"'),
-        (["a", "b"], {"labels": ["one"]}, "1 names for 2 commands"),
+        (["a", "b"], {"labels": ["1", "2", "3"]}, "3 names for 2 commands"),
         (["a {x}"], {"parameters": {"x": [str(number) for number in range(101)]}}, "at most 100"),
     ],
 )
@@ -67,8 +80,11 @@ def test_what_cannot_be_timed_is_refused(texts: list[str], options: dict, words:
         read_commands(texts, **options)
 
 
-@pytest.mark.parametrize("bounds", [("1", "2", "0"), ("1", "2", "-1"), ("a", "2", "1"), ("1", "1000", "1")])
-def test_steps_that_lead_nowhere_are_refused(bounds: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize(
+    "bounds",
+    [("1", "2", "0"), ("1", "2", "-1"), ("a", "2", "1"), ("1", "1000", "1"), ("0.1", "0.5", None)],
+)
+def test_steps_that_lead_nowhere_are_refused(bounds: tuple[str, str, str | None]) -> None:
     with pytest.raises(InputError):
         list_steps(*bounds)
 

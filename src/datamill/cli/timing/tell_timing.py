@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,21 +22,33 @@ if TYPE_CHECKING:
     from datamill.report.timing.timing_answer import TimingAnswer
 
 
+#: What a file is called that stands for standard output.
+_STDOUT = Path("-")
+
+
 @dataclass(frozen=True, slots=True)
 class Exports:
     """Files that the results go to, each in its form; None for those that nobody asked for."""
 
-    hyperfine: Path | None
-    markdown: Path | None
-    csv: Path | None
+    hyperfine: Path | None = None
+    markdown: Path | None = None
+    asciidoc: Path | None = None
+    orgmode: Path | None = None
+    csv: Path | None = None
 
-    def check_folders(self) -> None:
+    def check_places(self, *, as_json: bool) -> None:
         """Refuse files that could not be written, before anything is measured.
 
         Raises:
-            InputError: when the folder of one is not there.
+            InputError: when the folder of one is not there, or standard output is taken for the answer.
         """
-        for file in (self.hyperfine, self.markdown, self.csv):
+        for file in (self.hyperfine, self.markdown, self.asciidoc, self.orgmode, self.csv):
+            if file == _STDOUT and as_json:
+                raise InputError(
+                    "--json takes standard output, and what is exported to - would follow it",
+                    where="--json",
+                    remedy="Leave it out, or export to a file.",
+                )
             if file is not None and file.is_dir():
                 raise InputError("this is a folder", where=str(file), remedy="Name a file in it.")
             if file is not None and not file.absolute().parent.is_dir():
@@ -48,14 +60,21 @@ class Exports:
 
     def write(self, answer: TimingAnswer, records: Mapping[str, Sequence[TrialRecord]]) -> None:
         """Write the files; `records` are the completed executions of each command."""
-        from datamill.report.timing.exports import spell_csv, spell_hyperfine, spell_markdown
+        from datamill.report.timing.exports import spell_csv, spell_hyperfine
+        from datamill.report.timing.markup import spell_asciidoc, spell_markdown, spell_orgmode
 
-        if self.hyperfine is not None:
-            self.hyperfine.write_text(spell_hyperfine(answer, records), encoding="utf-8")
-        if self.markdown is not None:
-            self.markdown.write_text(spell_markdown(answer), encoding="utf-8")
-        if self.csv is not None:
-            self.csv.write_text(spell_csv(answer), encoding="utf-8")
+        forms: tuple[tuple[Path | None, Callable[[], str]], ...] = (
+            (self.hyperfine, lambda: spell_hyperfine(answer, records)),
+            (self.markdown, lambda: spell_markdown(answer)),
+            (self.asciidoc, lambda: spell_asciidoc(answer)),
+            (self.orgmode, lambda: spell_orgmode(answer)),
+            (self.csv, lambda: spell_csv(answer, records)),
+        )
+        for file, spell in forms:
+            if file == _STDOUT:
+                click.echo(f"\n{spell()}", nl=False)
+            elif file is not None:
+                file.write_text(spell(), encoding="utf-8")
 
 
 def tell_timing(
@@ -66,12 +85,14 @@ def tell_timing(
     as_json: bool,
     revisions: RevisionQuestion | None = None,
     quiet: bool = False,
+    by_mean: bool = False,
     time_unit: str = "",
 ) -> bool:
     """Time commands, print and export the answer, and tell whether one is slower than the first.
 
-    With `revisions` it is one command in each of these. `quiet` shows nothing while it measures; `time_unit`
-    is that in which times are written, and empty where it follows their size.
+    With `revisions` it is one command in each of these. `quiet` shows nothing while it measures; `by_mean`
+    shows the commands in the order of their means; `time_unit` is that in which times are written, and empty
+    where it follows their size.
 
     Raises:
         InputError: when a command fails, or the folder is not empty.
@@ -107,6 +128,7 @@ def tell_timing(
         bounded=timed.bounded,
         executions=question.builds.executions if question.builds is not None else 0,
         time_unit=time_unit,
+        by_mean=by_mean,
     )
     if as_json:
         click.echo(

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
+from datamill.cli.timing.hyperfine_spellings import TimeCommand
+from datamill.cli.timing.per_command import check_count, choose_redirections, refuse_shared_setups, spread
 from datamill.cli.timing.tell_timing import Exports, tell_timing
 from datamill.cli.timing.time_arguments import take_time_options
 from datamill.cli.timing.time_options import (
     UNITS,
-    choose_output,
     choose_response,
     choose_rounds,
     choose_shell,
@@ -32,7 +33,7 @@ from datamill.experiment.quantities import parse_share
 EXIT_SLOWER = 1
 
 
-@click.command(context_settings={"max_content_width": 100})
+@click.command(cls=TimeCommand, context_settings={"max_content_width": 100})
 @take_time_options
 def time(
     commands: tuple[str, ...],
@@ -53,12 +54,12 @@ def time(
     setup: tuple[str, ...],
     cleanup: str | None,
     scans: tuple[tuple[str, str, str], ...],
-    step: str,
+    step: str | None,
     lists: tuple[tuple[str, str], ...],
     shell: str | None,
     no_shell: bool,
     input_file: str | None,
-    output: str | None,
+    output: tuple[str, ...],
     show_output: bool,
     ignore_failure: bool,
     allow_status: str | None,
@@ -66,9 +67,12 @@ def time(
     response: str,
     time_unit: str | None,
     style: str,
+    sort: str,
     as_json: bool,
     export_json: Path | None,
     export_markdown: Path | None,
+    export_asciidoc: Path | None,
+    export_orgmode: Path | None,
     export_csv: Path | None,
     check: str | None,
     out: Path | None,
@@ -106,14 +110,20 @@ def time(
         )
     around, program = choose_shell(shell, none=no_shell)
     least_rounds, most_rounds = choose_rounds(runs, min_runs, max_runs)
+    for texts, option in ((setup, "setup"), (prepare, "prepare"), (conclude, "conclude"), (output, "output")):
+        check_count(texts, commands, option)
+    lines = read_commands(
+        commands,
+        labels=labels,
+        shell=around,
+        program=program,
+        parameters=parse_scans(scans, step, lists),
+        beside=(setup, prepare, conclude),
+    )
+    setup, prepare = spread(setup, lines), spread(prepare, lines)
+    refuse_shared_setups(lines, setup, prepare)
     question = TimingQuestion(
-        commands=read_commands(
-            commands,
-            labels=labels,
-            shell=around,
-            program=program,
-            parameters=parse_scans(scans, step, lists),
-        ),
+        commands=lines,
         directory=Path.cwd(),
         response=choose_response(response),
         within_s=parse_seconds(within, "within"),
@@ -125,15 +135,15 @@ def time(
         timeout_s=parse_seconds(timeout, "timeout"),
         allowed_statuses=None if ignore_failure else parse_statuses(allow_status),
         input_file=_find_input(input_file),
-        **choose_output(output, shown=show_output),
+        redirections=choose_redirections(output, lines, shown=show_output),
         shell=program,
-        setup=_check_count(setup, commands, "setup"),
-        prepare=_check_count(prepare, commands, "prepare"),
-        conclude=_check_count(conclude, commands, "conclude"),
+        setup=setup,
+        prepare=prepare,
+        conclude=spread(conclude, lines),
         cleanup=(cleanup,) if cleanup else (),
     )
-    exports = Exports(export_json, export_markdown, export_csv)
-    exports.check_folders()
+    exports = Exports(export_json, export_markdown, export_asciidoc, export_orgmode, export_csv)
+    exports.check_places(as_json=as_json)
     slower = tell_timing(
         question,
         out or _choose_folder(),
@@ -141,6 +151,7 @@ def time(
         as_json=as_json,
         revisions=asked,
         quiet=style in ("basic", "none"),
+        by_mean=sort == "mean-time",
         time_unit=UNITS.get(time_unit or "", ""),
     )
     raise SystemExit(EXIT_SLOWER if check is not None and slower else 0)
@@ -153,19 +164,9 @@ def _choose_folder() -> Path:
 
 
 def _find_input(name: str | None) -> Path | None:
-    if name is None:
+    if name is None or name == "null":
         return None
     file = Path(name).absolute()
     if not file.is_file() and not file.exists():
         raise InputError(f"there is no file {name}", where="--input", remedy="Correct the path.")
     return file
-
-
-def _check_count(texts: tuple[str, ...], commands: tuple[str, ...], option: str) -> tuple[str, ...]:
-    if len(texts) not in (0, 1, len(commands)):
-        raise InputError(
-            f"there are {len(texts)} of them for {len(commands)} commands",
-            where=f"--{option}",
-            remedy="Give one for all commands, or one for each.",
-        )
-    return texts

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from datamill.conduct.timing.question import MOST_ROUNDS
-
-_ROUNDS = click.IntRange(2, MOST_ROUNDS)
+_ROUNDS = click.IntRange(1)
+_FILE = click.Path(path_type=Path, allow_dash=True)
 _ARGUMENTS = (
     click.argument("commands", nargs=-1, metavar="COMMAND..."),
     click.option(
@@ -77,9 +76,7 @@ _ARGUMENTS = (
         metavar="NAME LOW HIGH",
         help="Time the commands for each value of {NAME}.",
     ),
-    click.option(
-        "--parameter-step-size", "-D", "step", default="1", metavar="STEP", help="Steps of a scan [1]."
-    ),
+    click.option("--parameter-step-size", "-D", "step", metavar="STEP", help="Steps of a scan [1]."),
     click.option(
         "--parameter-list",
         "-L",
@@ -96,16 +93,24 @@ _ARGUMENTS = (
         help="Run all commands through it: default for /bin/sh, none, or a program [where one needs it].",
     ),
     click.option("--no-shell", "-N", is_flag=True, help="The same as --shell none."),
-    click.option("--input", "input_file", metavar="FILE", help="Standard input of the commands [empty]."),
+    click.option(
+        "--input", "input_file", metavar="FILE", help="Standard input of the commands; null is empty [null]."
+    ),
     click.option(
         "--output",
+        multiple=True,
         metavar="WHERE",
-        help="Standard output: capture, null, inherit or a FILE [capture].",
+        help="Standard output: capture, null, inherit or a FILE; for all, or for each [capture].",
     ),
     click.option(
         "--show-output", is_flag=True, help="The same as --output inherit: shown on standard error."
     ),
-    click.option("--ignore-failure", "-i", is_flag=True, help="Count executions whatever their exit status."),
+    click.option(
+        "--ignore-failure",
+        "-i",
+        is_flag=True,
+        help="Count executions whatever their exit status; -i=1,2: these statuses as well as 0.",
+    ),
     click.option("--allow-status", metavar="N,...", help="Exit statuses that are not failures [0]."),
     click.option("--timeout", metavar="DURATION", help="Kill an execution after this time [never]."),
     click.option(
@@ -126,22 +131,23 @@ _ARGUMENTS = (
         default="auto",
         help="basic and none show nothing while it measures [auto].",
     ),
+    click.option(
+        "--sort",
+        type=click.Choice(["auto", "command", "mean-time"]),
+        default="auto",
+        help="Order of commands in picture and tables: mean-time, or as typed [auto: as typed].",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON."),
     click.option(
         "--export-json",
-        type=click.Path(path_type=Path),
+        type=_FILE,
         metavar="FILE",
-        help="Write results in the form of hyperfine.",
+        help="Write results in the form of hyperfine; - is standard output.",
     ),
-    click.option(
-        "--export-markdown",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write a table in Markdown.",
-    ),
-    click.option(
-        "--export-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table as CSV."
-    ),
+    click.option("--export-markdown", type=_FILE, metavar="FILE", help="Write a table in Markdown."),
+    click.option("--export-asciidoc", type=_FILE, metavar="FILE", help="Write a table in AsciiDoc."),
+    click.option("--export-orgmode", type=_FILE, metavar="FILE", help="Write a table for Emacs' org-mode."),
+    click.option("--export-csv", type=_FILE, metavar="FILE", help="Write a table as CSV."),
     click.option(
         "--check",
         type=click.Choice(["slower"]),

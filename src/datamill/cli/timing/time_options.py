@@ -6,8 +6,9 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, MOST_ROUNDS
 from datamill.experiment.command_lines import list_steps, split_values
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.suggestions import suggest_name
@@ -23,7 +24,6 @@ _RESPONSES = {
     "system_time": "system_time_s",
     "peak_memory": "peak_memory_bytes",
 }
-_WHERE = ("capture", "null", "inherit")
 #: Units of times as hyperfine calls them.
 UNITS = {"microsecond": "µs", "millisecond": "ms", "second": "s"}
 
@@ -85,7 +85,7 @@ def parse_statuses(text: str | None) -> frozenset[int]:
 
 
 def parse_scans(
-    scans: Sequence[tuple[str, str, str]], step: str, lists: Sequence[tuple[str, str]]
+    scans: Sequence[tuple[str, str, str]], step: str | None, lists: Sequence[tuple[str, str]]
 ) -> dict[str, tuple[str, ...]]:
     """Return the values of each parameter that is scanned.
 
@@ -93,6 +93,12 @@ def parse_scans(
         InputError: when bounds and step make no scan, or a parameter is scanned twice.
     """
     found: dict[str, tuple[str, ...]] = {}
+    if step is not None and not scans:
+        raise InputError(
+            "it is the step of a scan, and there is none",
+            where="--parameter-step-size",
+            remedy="Add --parameter-scan NAME LOW HIGH.",
+        )
     given = [(name, list_steps(low, high, step)) for name, low, high in scans]
     given += [(name, split_values(values)) for name, values in lists]
     for name, values in given:
@@ -106,8 +112,23 @@ def choose_rounds(exact: int | None, least: int | None, most: int | None) -> tup
     """Return how many rounds are measured at least and at most; None for as many as it takes.
 
     Raises:
-        InputError: when bounds contradict each other.
+        InputError: when bounds contradict each other, or leave no room for an interval.
     """
+    for given, option in ((exact, "--runs"), (most, "--max-runs")):
+        if given is not None and given < FEWEST_WITH_INTERVAL:
+            raise InputError(
+                "one execution has no interval: how far the next one would be from it is not known",
+                where=option,
+                remedy=f"Write {FEWEST_WITH_INTERVAL} or more.",
+            )
+    for given, option in ((exact, "--runs"), (least, "--min-runs"), (most, "--max-runs")):
+        if given is not None and given > MOST_ROUNDS:
+            raise InputError(
+                f"there are at most {MOST_ROUNDS} executions of each: beyond, chance in single executions is "
+                "no longer what an answer lacks",
+                where=option,
+                remedy=f"Write {MOST_ROUNDS} or less.",
+            )
     if exact is not None and (least is not None or most is not None):
         raise InputError(
             "it says how many executions there are, so that none are left to bound",
@@ -150,26 +171,6 @@ def choose_shell(name: str | None, *, none: bool) -> tuple[bool | None, tuple[st
             remedy="Write default for /bin/sh, none, or a program such as bash.",
         )
     return True, tuple(words)
-
-
-def choose_output(where: str | None, *, shown: bool = False) -> dict[str, Any]:
-    """Return what becomes of standard output, as fields of a `TimingQuestion`.
-
-    Raises:
-        InputError: when it is to be shown and to go elsewhere.
-    """
-    if shown and where not in (None, "inherit"):
-        raise InputError(
-            "output cannot be shown and go elsewhere", where="--show-output", remedy="Leave one of them out."
-        )
-    if shown:
-        where = "inherit"
-    if where is None or where == "pipe":
-        # As hyperfine calls it.
-        where = "capture"
-    if where in _WHERE:
-        return {"output": where}
-    return {"output": "file", "output_file": Path(where).absolute()}
 
 
 def put_reference(

@@ -89,16 +89,17 @@ class Checkout:
         for path in self._made:
             path.unlink(missing_ok=True)
         answer = self._try_build(session, seed)
-        missing = [path for path in self._made if not path.exists()]
-        if answer is None or len(missing) == len(self._made):
+        missing = {path: self._find_first(path) for path in self._made if not path.exists()}
+        whole = all(first.is_file() for first in missing.values())
+        if answer is None or len(missing) == len(self._made) or not whole:
             shutil.rmtree(self._files)
             self._trees.export(self.tree, self._files)
             answer = self._run_build(session, "random", seed)
         else:
             # Such as what a configuration tried out.
-            for path in missing:
+            for path, first in missing.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(self._kept / str(FIRST) / path.relative_to(self._files), path)
+                shutil.copy2(first, path)
         return self._finish(number, answer)
 
     def _finish(self, number: int, answer: CommandAnswer) -> Built:
@@ -143,8 +144,12 @@ class Checkout:
         self._in_place = number
 
     def forget(self, number: int) -> None:
-        """Remove what is kept of a build that is not measured any more."""
-        shutil.rmtree(self._kept / str(number), ignore_errors=True)
+        """Remove what is kept of a build that is not measured any more; later ones need the first."""
+        if number != FIRST:
+            shutil.rmtree(self._kept / str(number), ignore_errors=True)
+
+    def _find_first(self, path: Path) -> Path:
+        return self._kept / str(FIRST) / path.relative_to(self._files)
 
     def _try_build(self, session: CommandSession, seed: int) -> CommandAnswer | None:
         try:

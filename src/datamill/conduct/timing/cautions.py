@@ -142,13 +142,12 @@ def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
 
 
 def _look_at_sizes(question: TimingQuestion, warm: WarmUp) -> list[str]:
-    if question.output != "capture":
-        return []
     return [
         f"{command.label} writes {format_size(warm.find_output_bytes(command))}, which is read through a "
         "pipe, and that takes time"
         for command in question.commands
-        if warm.find_output_bytes(command) > _MUCH_OUTPUT
+        if question.find_redirection(command).output == "capture"
+        and warm.find_output_bytes(command) > _MUCH_OUTPUT
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
+from math import inf
 from time import time_ns
 
 from datamill.conduct.timing.builds import Built
@@ -18,6 +19,8 @@ from datamill.protocol.commands import CommandAnswer, CommandGreeting, CommandOu
 from datamill.protocol.trial import SCHEMA_VERSION, FactorFacts, Failure, FailureKind, Outcome, TrialRecord
 from datamill.results.trials.responses import list_built_in_values
 
+#: Says to a command which of its executions this is, by the name that scripts for hyperfine read.
+ITERATION = "HYPERFINE_ITERATION"
 #: What of a program's last words a message quotes.
 _QUOTED_CHARACTERS = 400
 
@@ -32,20 +35,30 @@ class Execution:
 
 
 def request_command(
-    question: TimingQuestion, command: CommandLine, levels: dict[str, str], *, warm_up: bool = False
+    question: TimingQuestion,
+    command: CommandLine,
+    levels: dict[str, str],
+    *,
+    number: int = 0,
+    warm_up: bool = False,
+    longest_s: float = 0.0,
 ) -> CommandRequest:
-    """Return what the worker is asked for one execution."""
+    """Return what the worker is asked for one execution, which is the `number`th from 0 of its command.
+
+    It is ended after `longest_s` where that is not 0 and less than what the question allows each.
+    """
+    redirection = question.find_redirection(command)
     return CommandRequest(
         schema=SCHEMA_VERSION,
         command=command.words,
         directory=command.directory or str(question.directory),
-        variables={},
+        variables={ITERATION: f"warmup-{number}" if warm_up else str(number)},
         input=str(question.input_file) if question.input_file else None,
         # What a command writes is compared while it warms up: to hash it later, too, would hold up commands
         # that write a lot.
-        output=_choose_output(question.output, warm_up=warm_up),
-        output_file=str(question.output_file) if question.output_file else None,
-        timeout_s=question.timeout_s,
+        output=_choose_output(redirection.output, warm_up=warm_up),
+        output_file=str(redirection.file) if redirection.file else None,
+        timeout_s=min(longest_s, question.timeout_s or inf) if longest_s else question.timeout_s,
         levels=levels,
     )
 
@@ -62,16 +75,22 @@ def execute_command(
     command: CommandLine,
     levels: dict[str, str],
     *,
+    number: int = 0,
     warm_up: bool = False,
+    longest_s: float = 0.0,
 ) -> Execution:
     """Prepare, execute and conclude one execution of a command; only the middle is measured.
+
+    The arguments are those of `request_command`.
 
     Raises:
         InputError: when what comes before or after it fails.
     """
     run_beside(session, question, command, question.prepare, "prepare")
     started = time_ns()
-    answer = session.measure(request_command(question, command, levels, warm_up=warm_up))
+    answer = session.measure(
+        request_command(question, command, levels, number=number, warm_up=warm_up, longest_s=longest_s)
+    )
     ended = time_ns()
     run_beside(session, question, command, question.conclude, "conclude")
     return Execution(answer, started, ended)

@@ -41,6 +41,14 @@ PEAK_MEMORY = "peak_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
+class Redirection:
+    """What becomes of a command's standard output; `file` is None where it goes to none."""
+
+    output: Output = "capture"
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TimingQuestion:
     """What is timed and how.
 
@@ -50,7 +58,8 @@ class TimingQuestion:
     `allowed_statuses` are exit statuses that are no failure; None allows all. `shell` are the words of a
     shell of the user's own, which also runs what is not measured. `setup` runs once before each
     command's first execution, `prepare` before and `conclude` after each, `cleanup` when all is done; none of
-    them is measured. `builds` says how often what the commands execute is built; None where it is there.
+    them is measured. Of these and of `redirections` there is one for all commands, or one for each. `builds`
+    says how often what the commands execute is built; None where it is there.
     """
 
     commands: tuple[CommandLine, ...]
@@ -66,14 +75,19 @@ class TimingQuestion:
     timeout_s: float = 0.0
     allowed_statuses: frozenset[int] | None = frozenset({0})
     input_file: Path | None = None
-    output: Output = "capture"
-    output_file: Path | None = None
+    redirections: tuple[Redirection, ...] = (Redirection(),)
     shell: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
     builds: BuildPlan | None = None
+
+    def find_redirection(self, command: CommandLine) -> Redirection:
+        """What becomes of the standard output of a command; of one that is not timed, as of the first."""
+        if len(self.redirections) == 1 or command not in self.commands:
+            return self.redirections[0]
+        return self.redirections[self.commands.index(command)]
 
     @property
     def longest_s(self) -> float:

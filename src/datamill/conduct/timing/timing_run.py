@@ -56,6 +56,7 @@ class TimingRun:
         self._archives = {item.name: item.sha256 for item in bundle.head.packages}
         self._rounds = RoundsSoFar(bundle.experiment)
         self._began_s, self._counting_s, self._flushed_s = began_s, monotonic(), monotonic()
+        self._executions: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._unwritten: list[TrialRecord] = []
         self._unwritten_decisions: list[Decision] = []
@@ -119,7 +120,14 @@ class TimingRun:
         levels = {
             name: level for name, level in trial.levels.items() if name != "package" and name not in of_build
         }
-        execution = execute_command(self._session, self._question, command, levels)
+        execution = execute_command(
+            self._session,
+            self._question,
+            command,
+            levels,
+            number=self._executions[trial.package],
+        )
+        self._executions[trial.package] += 1
         record = make_record(
             self._question,
             self._bundle.experiment.name,
@@ -137,7 +145,7 @@ class TimingRun:
 
     def _note_failure(self, command: CommandLine, record: TrialRecord) -> None:
         self._failures[command.name] += 1
-        executions = sum(item.package == command.name for item in self.records)
+        executions = self._executions[command.name]
         failed = self._failures[command.name]
         if failed >= _MOST_FAILURES and failed > _MOST_FAILED_SHARE * executions:
             told = record.failure.message if record.failure is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from math import inf
 from statistics import median
@@ -16,18 +17,23 @@ from datamill.conduct.timing.executions import (
     run_beside,
 )
 from datamill.conduct.timing.listener import TimingListener
-from datamill.conduct.timing.question import PADDING, PEAK_MEMORY, TimingQuestion
+from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, PADDING, PEAK_MEMORY, TimingQuestion
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import CommandLine, read_commands
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.experiment.quantities import format_size
+from datamill.experiment.quantities import format_duration, format_size
+from datamill.protocol.commands import CommandAnswer
 
 #: A round this much faster than the one before shows that there was something to warm up.
 _STILL_FALLING = 0.03
 #: Rounds at most, and the share of the time allowed that another one may take.
 _MOST_ROUNDS = 5
 _MOST_SHARE = 0.05
+#: Time beyond that allowed after which the first execution is ended: how long it takes is worth some waiting.
+_PATIENCE_S = 10.0
+#: What programs say that miss a terminal.
+_NO_TERMINAL = re.compile(r"\btty\b|\bterminal\b|\bioctl\b|\bcurses\b|\bTERM\b", re.IGNORECASE)
 #: Times below which starting a process is a good part of a command.
 SHORT_S = 0.005
 #: Executions of a program that does nothing, whose median says what starting a process takes.
@@ -62,15 +68,16 @@ def warm_up_commands(session: CommandSession, question: TimingQuestion, listener
     """Execute each command without counting it, once and then as long as it gets faster.
 
     What is decided here is decided before anything counts, so that no answer depends on it. The first
-    execution also shows whether a command works at all.
+    execution also shows whether a command works at all, and whether the time that somebody names holds it.
 
     Raises:
-        InputError: when a command fails.
+        InputError: when a command fails, or has not ended when the time allowed is over.
     """
     seen = WarmUp()
     wanted = question.warmup_rounds
     for command in question.commands:
         run_beside(session, question, command, question.setup, "setup")
+    over_s = monotonic() + question.within_s + _PATIENCE_S if question.within_s else inf
     while True:
         enough = not _goes_on(seen, question.longest_s) if wanted is None else seen.rounds >= wanted
         if enough:
@@ -78,7 +85,7 @@ def warm_up_commands(session: CommandSession, question: TimingQuestion, listener
         began = monotonic()
         for command in question.commands:
             listener.begin_warm_up(command, seen.rounds + 1)
-            _warm_up(session, question, command, seen)
+            _warm_up(session, question, command, seen, over_s)
         seen.rounds += 1
         seen.round_s.append(monotonic() - began)
     _refuse_small_memory(question, seen)
@@ -129,13 +136,26 @@ def _goes_on(seen: WarmUp, longest_s: float) -> bool:
     return seen.rounds == 1 or seen.round_s[-1] < (1 - _STILL_FALLING) * seen.round_s[-2]
 
 
-def _warm_up(session: CommandSession, question: TimingQuestion, command: CommandLine, seen: WarmUp) -> None:
-    execution = execute_command(session, question, command, {PADDING: "0"}, warm_up=True)
+def _warm_up(
+    session: CommandSession, question: TimingQuestion, command: CommandLine, seen: WarmUp, over_s: float
+) -> None:
+    left_s = max(0.1, over_s - monotonic()) if over_s < inf else 0.0
+    execution = execute_command(
+        session, question, command, {PADDING: "0"}, number=seen.rounds, warm_up=True, longest_s=left_s
+    )
+    run = execution.answer.run
+    if run is not None and run.timed_out and left_s and not 0 < question.timeout_s <= left_s:
+        raise InputError(
+            f"{command.label} had not ended after {format_duration(run.wall_time_ns / 1e9)}, when the "
+            f"{format_duration(question.within_s)} allowed were over: it was ended, and there is no answer",
+            remedy=f"Allow at least {FEWEST_WITH_INTERVAL + 1} times as long as "
+            f"{'it takes' if len(question.commands) == 1 else 'all commands take together'} with "
+            f"{argument('within', verb='time')}.",
+        )
     problem = describe_failure(execution.answer, question.allowed_statuses)
     if problem:
         raise InputError(
-            f"{command.label} {problem}",
-            remedy=_advise(question, seen.rounds),
+            f"{command.label} {problem}", remedy=_advise(question, seen.rounds, execution.answer)
         )
     missing = find_missing(question, execution.answer)
     if missing:
@@ -145,10 +165,21 @@ def _warm_up(session: CommandSession, question: TimingQuestion, command: Command
         seen.outputs.setdefault(command.name, set()).add(execution.answer.stdout_sha256)
 
 
-def _advise(question: TimingQuestion, earlier: int) -> str:
+def _advise(question: TimingQuestion, earlier: int, answer: CommandAnswer) -> str:
+    run = answer.run
+    if run is None or run.timed_out:
+        # Why it could not be executed, or that it took too long, has its own remedy.
+        return ""
+    if _NO_TERMINAL.search(answer.stderr_tail):
+        return (
+            "Commands have no terminal here: execute it as one would in a script, or give it one of its own "
+            "with script -qec 'COMMAND' /dev/null."
+        )
     if earlier and not question.prepare:
         return (
             "It worked the first time: if it consumes its input, put that back before each execution with "
             f"{argument('prepare', verb='time')}."
         )
+    if run.signal is not None:
+        return "Run it alone to see why."
     return f"Run it alone to see why. Allow other exit statuses with {argument('allow_status', verb='time')}."

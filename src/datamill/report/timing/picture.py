@@ -20,7 +20,7 @@ def draw_means(answer: TimingAnswer) -> list[str]:
     low, high = _find_range(known)
     width = min(_LONGEST_LABEL, max(len(mean.command.label) for mean in answer.means))
     lines = []
-    for mean in answer.means:
+    for mean in answer.shown_means:
         label = _shorten(mean.command.label, width)
         lines.append(
             f"  {label:<{width}}  {_draw(mean, low, high)}  {spell_mean(answer, mean)}, n = {mean.n}"

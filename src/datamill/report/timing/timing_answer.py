@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from datamill.analysis.sequential.pairs import Pair
@@ -56,7 +57,8 @@ class TimingAnswer:
     """All that `datamill time` answers; `limit` is the share below which a difference does not matter.
 
     A round is an execution of each command; where `executions` is not 0, it is a build of each with so many.
-    `time_unit` is that in which times are written; empty where it follows their size.
+    `time_unit` is that in which times are written; empty where it follows their size. `by_mean` shows the
+    commands in the order of their means, not as they were typed.
     """
 
     response: Response
@@ -73,6 +75,14 @@ class TimingAnswer:
     bundle: str
     executions: int = 0
     time_unit: str = ""
+    by_mean: bool = False
+
+    @property
+    def shown_means(self) -> tuple[CommandMean, ...]:
+        """The commands in the order in which pictures and tables show them; without a mean they come last."""
+        if not self.by_mean:
+            return self.means
+        return tuple(sorted(self.means, key=lambda item: inf if item.mean is None else item.mean))
 
 
 def build_timing_answer(
@@ -90,6 +100,7 @@ def build_timing_answer(
     bounded: frozenset[str] = frozenset(),
     executions: int = 0,
     time_unit: str = "",
+    by_mean: bool = False,
 ) -> TimingAnswer:
     """Return the answer that a last decision is.
 
@@ -107,6 +118,7 @@ def build_timing_answer(
         bounded: names of commands of which no less could be seen than was seen.
         executions: of each build; 0 where what the commands execute is not built.
         time_unit: in which times are written; empty where it follows their size.
+        by_mean: whether commands are shown in the order of their means.
     """
     response = experiment.responses[0]
     by_name = {command.name: command for command in commands}
@@ -129,6 +141,7 @@ def build_timing_answer(
         bundle=bundle,
         executions=executions,
         time_unit=time_unit,
+        by_mean=by_mean,
     )
 
 

@@ -10,8 +10,9 @@ import pytest
 from datamill.experiment.command_lines import read_commands
 from datamill.experiment.experiment import Response
 from datamill.experiment.responses import DEFAULT_RESPONSE
-from datamill.report.timing.exports import spell_csv, spell_hyperfine, spell_markdown
+from datamill.report.timing.exports import spell_csv, spell_hyperfine
 from datamill.report.timing.json import list_timing_values
+from datamill.report.timing.markup import spell_asciidoc, spell_markdown, spell_orgmode
 from datamill.report.timing.picture import draw_means
 from datamill.report.timing.statement import list_sentences, phrase_answer
 from datamill.report.timing.timing_answer import CommandComparison, CommandMean, TimingAnswer
@@ -134,8 +135,52 @@ def test_json_and_tables_hold_the_same_figures() -> None:
     }  # fmt: skip
     assert (values["comparisons"][0]["ratio"], values["comparisons"][0]["verdict"]) == (0.88, "faster")
     assert "0.880 (0.860 to 0.900)" in spell_markdown(found)
-    assert "b,1.2,1.1,1.3,20,s,0.88,0.86,0.9,faster" in spell_csv(found)
+    assert "b,1.2,1.1,1.3,20,s,0.88,0.86,0.9,faster" in spell_csv(found, {})
     assert json.loads(spell_hyperfine(found, {})) == {"results": []}
+
+
+def test_every_markup_has_a_row_for_each_command_and_the_answer_below() -> None:
+    (piped,) = read_commands(["a | b"])
+    means = (CommandMean(piped, 1.2, 1.1, 1.3, 20), CommandMean(A, 1.0, 0.98, 1.02, 20))
+    pair = CommandComparison(piped, A, 0.83, 0.8, 0.9, "faster", 0, False)
+    found = answer(pair, means=means, by_mean=True)
+    sentence = "a is faster than a | b by 17.0% (10.0 to 20.0%)."
+    assert spell_markdown(found).splitlines() == [
+        "| Command | Mean | n | Ratio to the first |",
+        "|:---|---:|---:|---:|",
+        "| `a` | 1.000 s (95% interval 0.980 to 1.020) | 20 | 0.830 (0.800 to 0.900) |",
+        r"| `a \| b` | 1.20 s (95% interval 1.10 to 1.30) | 20 | 1 |",
+        "",
+        sentence,
+    ]
+    assert spell_asciidoc(found).splitlines()[8:17] == [
+        "| `+a+`",
+        "| 1.000 s (95% interval 0.980 to 1.020)",
+        "| 20",
+        "| 0.830 (0.800 to 0.900)",
+        "",
+        r"| `+a \| b+`",
+        "| 1.20 s (95% interval 1.10 to 1.30)",
+        "| 20",
+        "| 1",
+    ]
+    assert spell_orgmode(found).splitlines() == [
+        "| Command | Mean | n | Ratio to the first |",
+        "|--+--+--+--|",
+        "| =a= | 1.000 s (95% interval 0.980 to 1.020) | 20 | 0.830 (0.800 to 0.900) |",
+        r"| a \vert{} b | 1.20 s (95% interval 1.10 to 1.30) | 20 | 1 |",
+        "",
+        sentence,
+    ]
+
+
+def test_sorted_by_mean_the_picture_begins_with_the_least_and_json_stays_as_typed() -> None:
+    means = (CommandMean(A, 1.2, 1.1, 1.3, 20), CommandMean(B, 1.0, 0.9, 1.1, 20))
+    pair = compare(0.83, 0.8, 0.9, "faster")
+    assert [line.split()[0] for line in draw_means(answer(pair, means=means))[:2]] == ["a", "b"]
+    found = answer(pair, means=means, by_mean=True)
+    assert [line.split()[0] for line in draw_means(found)[:2]] == ["b", "a"]
+    assert [item["name"] for item in list_timing_values(found)["commands"]] == ["a", "b"]
 
 
 def test_times_are_written_in_the_unit_that_was_asked_for_and_other_responses_in_their_own() -> None:

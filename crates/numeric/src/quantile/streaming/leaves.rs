@@ -10,6 +10,7 @@ const SPLIT_BITS: u32 = 10;
 /// Cells whose scales are found without a check of their number.
 const FEW_CELLS: usize = 64;
 /// Rows between those whose buckets are found and those that are fetched meanwhile.
+#[cfg(target_arch = "x86_64")]
 const ROWS_AHEAD: usize = 512;
 /// No children.
 const NONE: u32 = u32::MAX;
@@ -297,9 +298,9 @@ impl Roots<'_> {
 /// Asks for the memory that comes after a block of rows, so that it is there when its turn comes.
 ///
 /// Processors do so by themselves only to the end of a page; this makes a pass over many rows a third faster.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn fetch_ahead<T>(rows: &[T]) {
-    #[cfg(target_arch = "x86_64")]
     for line in (0..size_of_val(rows)).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let ahead = (rows.as_ptr())
@@ -309,6 +310,11 @@ fn fetch_ahead<T>(rows: &[T]) {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.cast()) };
     }
 }
+
+/// Elsewhere processors are left to it.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn fetch_ahead<T>(_rows: &[T]) {}
 
 #[cfg(test)]
 mod tests {
