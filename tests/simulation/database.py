@@ -7,6 +7,7 @@ import random as random_module
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from random import Random
 from typing import Any, Literal
 
@@ -96,8 +97,12 @@ class Database:
 
 
 def shorten_ways() -> None:
-    """Let Django find its only connection, and a cursor of it, without asking which thread it is in."""
+    """Let Django find its only connection, and a cursor of it, without asking which thread it is in.
+
+    It also keeps each statement as SQLite takes it, where Django converts it whenever it is executed.
+    """
     from django.db import connections, transaction
+    from django.db.backends.sqlite3 import base
     from django.db.backends.utils import CursorWrapper
 
     from datamill.service.coordinator.leasing import paces
@@ -108,6 +113,13 @@ def shorten_ways() -> None:
     rows.connection = paces.connection = accounts_of_time.connection = real  # type: ignore[assignment]
     transaction.get_connection = lambda _using=None: real
     real.cursor = lambda: CursorWrapper(real.create_cursor(), real)
+    convert = base.SQLiteCursorWrapper.convert_query
+    converted = lru_cache(maxsize=4096)(lambda sql: convert(None, sql))  # type: ignore[arg-type]
+    base.SQLiteCursorWrapper.convert_query = (  # type: ignore[method-assign]
+        lambda cursor, sql, *, param_names=None: (
+            converted(sql) if param_names is None else convert(cursor, sql, param_names=param_names)
+        )
+    )
 
 
 @contextmanager

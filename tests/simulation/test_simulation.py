@@ -20,7 +20,7 @@ from simulation.planting import list_plants
 
 #: The first prove a change, the whole check adds the rest, and the night has 10 000: docs/simulation.md.
 FIRST = 12
-SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(100, 10_000)))
+SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(60, 10_000)))
 #: Busy fleets whose users' shares are held against what they were promised.
 BUSY_SEEDS = choose_count(3, 1000)
 #: What finds each planted bug, a pattern, within the seeds that every change runs.
@@ -70,14 +70,25 @@ FOUND = {
     "trials_never_move": "could make it",
     "trials_of_the_absent_stay": "could make it",
 }
-#: Seeds in which each is looked for: up to the last one, from one that shows it soon.
+#: Seeds in which each is looked for: up to the last one, from one that shows it soon. Where a change of the
+#: simulation makes one late, `--seeds 0..60 --plant NAME --until-found` says which seed shows it now.
 FIRST_SEEDS = {
     "deadlines_are_forgotten": 26,
     "drained_workers_are_leased": 11,
+    "failing_packages_go_on": 3,
+    "hellos_are_ignored_after_silence": 5,
+    "hellos_of_those_away_are_ignored": 7,
+    "leases_go_to_two": 3,
+    "levels_are_never_to_blame": 27,
+    "losses_are_not_told": 2,
     "owners_are_not_asked": 20,
+    "quarantine_is_forgotten_at_the_lease": 4,
     "records_are_not_checked": 18,
     "reports_are_acknowledged_unread": 6,
+    "spares_are_not_used": 17,
+    "spares_are_nothing_special": 17,
     "stopped_packages_are_retried": 80,
+    "trials_of_the_absent_stay": 4,
 }
 LAST_SEED = 60
 #: Those of bugs that show only where much comes together.
