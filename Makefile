@@ -32,6 +32,10 @@ STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
 PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
 	$(if $(CORPUS),--corpus '$(CORPUS)')
 
+# What crates show in their documents is text, which rustdoc need not read to find that out; programs under examples/,
+# which `make lint` compiles, are not linked.
+CARGO_TEST := cargo test --quiet --workspace --tests --locked
+
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
@@ -112,12 +116,12 @@ demo: setup
 # By itself for `make -j`: it takes the processor that the last minutes of the other builds leave idle.
 rust-tests:
 	$(need-rust)
-	MAKEFLAGS= cargo test --quiet --workspace --locked --no-run
+	MAKEFLAGS= $(CARGO_TEST) --no-run
 
 test: setup
 	@# Both, whatever the first finds.
 	@status=0; \
-	cargo test --quiet --workspace --locked --no-fail-fast || status=1; \
+	$(CARGO_TEST) --no-fail-fast || status=1; \
 	$(PYTEST) --stage change || status=1; \
 	exit $$status
 
@@ -130,7 +134,7 @@ check: setup
 prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
 prove: setup
 	@status=0; \
-	cargo test --quiet --workspace --locked --no-fail-fast || status=1; \
+	$(CARGO_TEST) --no-fail-fast || status=1; \
 	$(PYTEST) $(LIVE) || status=1; \
 	exit $$status
 

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import polars as pl
+from nightly import choose_count
 
-KILLS = 20
+KILLS = choose_count(10, 20)
 
 
 def read_log(folder: Path) -> list[dict]:
@@ -38,8 +39,8 @@ def list_worker_processes(folder: Path) -> list[str]:
 def test_a_killed_experiment_resumes_to_every_planned_trial_exactly_once(
     datamill, make_experiment, tmp_path: Path
 ) -> None:
-    # Ten seconds of trials: more than all the time between start and kill together.
-    make_experiment(replicates=40, run="#!/bin/sh\nsleep 0.05\n")
+    # Half a second of trials for each kill: more than all the time between start and kill together.
+    make_experiment(replicates=2 * KILLS, run="#!/bin/sh\nsleep 0.05\n")
     bundle = tmp_path / "bundle"
     generator = random.Random(20130421)
     arguments: list[str | Path] = ["run", "experiment.toml", "--out", bundle]

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from nightly import NIGHTLY
 
 from datamill.experiment.units import check_unit
 from datamill.packing.shipped_packages import list_shipped_packages
@@ -41,6 +42,8 @@ SMALL = {
 BENCHMARKS = [name for name, package in PACKAGES.items() if package.kind == "benchmark"]
 COMPLETE = [name for name in BENCHMARKS if not PACKAGES[name].list_fetched()]
 FETCHED = [name for name in BENCHMARKS if PACKAGES[name].list_fetched()]
+#: Built at night only. `xz` shows in every check what they would: fetched, configured once, linked as asked.
+LONG_TO_BUILD = {"perl"}
 
 
 def run_small(
@@ -101,6 +104,8 @@ def test_packages_that_are_complete_run_as_they_are_and_report_what_they_say(dat
 @pytest.mark.parametrize("name", FETCHED)
 def test_a_package_with_fetched_sources_is_built_with_the_asked_level_and_runs(datamill, name: str) -> None:
     package = PACKAGES[name]
+    if name in LONG_TO_BUILD and not NIGHTLY:
+        pytest.skip(f"{name} takes minutes to configure and to build: `make nightly` does")
     if package.list_missing_programs():
         pytest.skip(f"{package.list_missing_programs()} not on this machine")
     # The downloads of one day are not repeated for each test.

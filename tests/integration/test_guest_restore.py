@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 
 import pytest
+from nightly import choose_count
 
 from datamill.guests import Guest, GuestError, make_spec, write_spec
 from datamill.protocol.trial import Needs
@@ -19,7 +20,8 @@ LEVELS = {"swap": str(SWAP_BYTES), "autogroup": "on", "transparent_huge_pages": 
 NATURAL = {"autogroup": "0", "thp": "always", "swaps": 0, "swap_files": 0}
 SET = {"autogroup": "1", "thp": "never", "swaps": 1, "swap_files": 1}
 
-POWER_CUTS = 3
+#: In each of the two ways of losing power; each takes a boot.
+POWER_CUTS = choose_count(2, 10)
 
 #: Files that change without anybody writing to them, and those that act when they are read.
 RESTLESS = re.compile(

@@ -85,9 +85,14 @@ FIRST_SEEDS = {
     "quarantine_is_forgotten_at_the_lease": 4,
     "records_are_not_checked": 18,
     "reports_are_acknowledged_unread": 6,
+    "reports_are_not_repeated": 5,
+    "rests_never_end": 18,
     "spares_are_not_used": 17,
     "spares_are_nothing_special": 17,
-    "stopped_packages_are_retried": 80,
+    "stopped_packages_are_retried": 81,
+    "stops_are_not_told": 3,
+    "subjects_are_not_compared": 7,
+    "trials_never_move": 4,
     "trials_of_the_absent_stay": 4,
 }
 LAST_SEED = 60

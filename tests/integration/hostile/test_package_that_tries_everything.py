@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,8 @@ def find_disk() -> tuple[int, int]:
 def secrets(tmp_path: Path, whole_machine: None) -> Iterator[HostSecrets]:  # noqa: ARG001 - attacks set it
     """Secrets where they usually are: in a state folder, in the folder of a coordinator, in a home."""
     marker = f"datamill-hostile-{os.getpid()}"
+    # A second before the first: file systems and clocks round.
+    since_unix_s = int(time.time()) - 1
     state = tmp_path / "state"
     home = Path.home() / ".config" / "datamill-hostile-test"
     files = [
@@ -88,6 +91,7 @@ def secrets(tmp_path: Path, whole_machine: None) -> Iterator[HostSecrets]:  # no
     targets = {
         "secret_paths": [str(file) for file in files],
         "canaries": [CANARY],
+        "secrets_since_unix_s": since_unix_s,
         "host_commands": ["sleep\x007654.25"],
         "host_pids": [bystander.pid],
         "host_files": [str(plain)],

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from stages import LATER, find_later, list_unused, tell_left
+
+CRATES = Path(__file__).parents[3] / "crates"
 
 
 @pytest.mark.parametrize(
@@ -32,3 +36,25 @@ def test_a_name_that_no_test_has_is_found() -> None:
 def test_what_a_stage_leaves_is_counted_by_reason() -> None:
     left = Counter({"guests": 2, "a browser": 1})
     assert tell_left(left, "change") == "3 tests are left to `make check`: a browser 1, guests 2."
+
+
+def list_examples(text: str) -> list[str]:
+    """The marks that begin code in a crate's documents which `cargo test --doc` would run."""
+    marks = re.findall(r"^\s*//[/!] ?(```.*)$", text, re.MULTILINE)
+    # They come in pairs: every other one begins a block.
+    return [mark for mark in marks[::2] if mark[3:].strip() not in ("text", "ignore", "console")]
+
+
+def test_no_crate_shows_an_example_that_make_test_leaves_out() -> None:
+    found = {
+        str(path.relative_to(CRATES)): examples
+        for path in CRATES.rglob("*.rs")
+        if (examples := list_examples(path.read_text()))
+    }
+    assert not found, f"add --doc to `make test`: {found}"
+
+
+def test_an_example_in_a_crates_documents_is_seen() -> None:
+    shown = "//! ```text\n//! a b\n//! ```\nuse std::fs;\n"
+    assert list_examples(shown) == []
+    assert list_examples(shown + "/// ```\n/// assert!(true);\n/// ```\nfn a() {}\n") == ["```"]

@@ -98,6 +98,7 @@ def _cross_build(arch: str, unfinished: Path) -> None:
         # It is emulated anyway: quick to build matters more than quick to run.
         "CARGO_PROFILE_RELEASE_LTO": "off",
         "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
+        "CARGO_PROFILE_RELEASE_OPT_LEVEL": "1",
     }
     environment.pop("RUSTFLAGS", None)
     if not _has_target(triple):

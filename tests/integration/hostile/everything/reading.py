@@ -40,9 +40,9 @@ def read_secret_through_descriptors():
 
 @attack
 def find_secret_in_any_file():
-    """Look for the secrets in every small and new file that this world shows."""
+    """Look for the secrets in every small file that this world shows and that is no older than they are."""
     look = ["find", "/", "-path", "/proc", "-prune", "-o", "-path", "/sys", "-prune", "-o", "-type", "f"]
-    look += ["-size", "-9", "-newermt", "1 hour ago", "-print0"]
+    look += ["-size", "-9", "-newermt", f"@{TARGETS['secrets_since_unix_s']}", "-print0"]
     names = subprocess.run(look, capture_output=True, check=False).stdout.split(b"\0")
     wanted = [canary.encode() for canary in TARGETS["canaries"]]
     found = []
