@@ -139,6 +139,7 @@ def test_a_change_is_found_by_bisection(project):
     first, last = find(project, "first"), find(project, "change it again")
     told = json.loads(ask("bisect", "bench", first, last, "--repo", project, "--json"))
     assert told["found"] == find(project, "slower loop")
+    assert told["answer"][0] == f"Commit {told['found'][:9]} changed bench: slower loop."
     assert told["ratio"] > 1.01
     ask("bisect", "bench", find(project, "only a comment"), last, "--repo", project, "--json", status=1)
 

@@ -68,7 +68,7 @@ def test_a_change_of_a_library_is_a_change_of_the_program_that_needs_it(tmp_path
     (found,) = json.loads(ask("predict", "HEAD", "--repo", tmp_path, "--json"))["predictions"]
     assert found["run"]
     told = json.loads(ask("explain", "HEAD", "--repo", tmp_path, "--json"))
-    assert told["functions"] == [{"name": "build/libwork.so.1: work", "fate": "changed"}]
+    assert told["functions"] == [{"name": "libwork.so: work", "fate": "changed"}]
 
 
 def test_a_command_that_fails_under_the_profiler_is_quoted_not_the_profiler(tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from scipy.optimize import minimize
 from selection_records import make_case
 
 from datamill.selection.predictors.boosting import fit_boosting
-from datamill.selection.predictors.logistic import PENALTY, fit_logistic
+from datamill.selection.predictors.logistic import OFFSET_PENALTY, PENALTY, fit_logistic
 from datamill.selection.predictors.registry import PREDICTORS, find_predictor
 
 
@@ -40,6 +41,49 @@ def test_logistic_coefficients_are_the_optimum_that_a_general_solver_finds():
     ours = np.array([model.intercept, *model.coefficients])
     assert loss(ours) <= found.fun + 1e-9
     assert ours == pytest.approx(found.x, abs=1e-4)
+
+
+def draw_benchmarks(shares, n):
+    """Benchmarks that change in some share of `n` versions each, whatever their features say."""
+    draw = random.Random(5)
+    return [
+        replace(make_case(order, draw.random() < share, heat=draw.randrange(50)), benchmark=name)
+        for name, share in shares.items()
+        for order in range(1, n + 1)
+    ]
+
+
+def test_offsets_of_benchmarks_are_the_optimum_that_a_general_solver_finds():
+    cases = draw_benchmarks({"calm": 0.05, "wild": 0.6, "usual": 0.3}, 40)
+    model = fit_logistic(cases)
+    names = sorted(model.offsets)
+    belongs = [[case.benchmark == name for name in names] for case in cases]
+    design = np.column_stack([np.ones(len(cases)), model.scaling.build_matrix(cases), belongs])
+    changed = np.array([case.changed for case in cases], dtype=float)
+    weights = np.array([0, PENALTY, *[OFFSET_PENALTY] * 3])
+
+    def loss(beta):
+        linear = design @ beta
+        return np.sum(np.logaddexp(0, linear) - changed * linear) + 0.5 * np.sum(weights * beta**2)
+
+    bounds = [(None, None), (0, None), *[(None, None)] * 3]
+    found = minimize(loss, np.zeros(5), method="L-BFGS-B", bounds=bounds, tol=1e-14)
+    ours = np.array([model.intercept, *model.coefficients, *(model.offsets[name] for name in names)])
+    assert loss(ours) <= found.fun + 1e-9
+    assert ours == pytest.approx(found.x, abs=1e-3)
+
+
+def test_a_benchmark_with_few_cases_is_drawn_towards_the_others():
+    many = fit_logistic(draw_benchmarks({"calm": 0.05, "wild": 0.6}, 400))
+    few = fit_logistic([*draw_benchmarks({"calm": 0.05}, 400), *draw_benchmarks({"wild": 0.6}, 5)])
+    apart = [model.offsets["wild"] - model.offsets["calm"] for model in (many, few)]
+    assert 0 < apart[1] < 0.8 * apart[0]
+    unknown = replace(make_case(1, None, heat=9), benchmark="new")
+    assert (
+        few.score(replace(unknown, benchmark="calm"))
+        < few.score(unknown)
+        < few.score(replace(unknown, benchmark="wild"))
+    )
 
 
 def test_a_mean_probability_in_training_is_the_share_of_changes():

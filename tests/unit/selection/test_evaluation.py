@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from selection_records import make_case
 
-from datamill.selection.evaluation.backtests import evaluate_epochs, evaluate_walk
+from datamill.selection.evaluation.backtests import evaluate_epochs, evaluate_pooled_epochs, evaluate_walk
 from datamill.selection.evaluation.folds import evaluate_all_tests, evaluate_full, evaluate_per_test
 from datamill.selection.predictors.dummies import Constant, fit_always, fit_never
 from datamill.selection.predictors.perphecy import fit_perphecy
@@ -36,6 +38,17 @@ def test_an_epoch_learns_from_what_is_older_and_predicts_the_next_commits_agains
         assert [(case.old_order, case.new_order) for case in given] == [
             (n - 1, n) for n in range(1, epoch + 1)
         ]
+
+
+def test_pooled_epochs_predict_the_same_cases_and_learn_from_all_benchmarks_up_to_theirs():
+    cases = [replace(case, benchmark=name) for name in ("one", "two") for case in all_pairs(9)]
+    spy = Spy()
+    pooled = evaluate_pooled_epochs(cases, spy, first=4, ahead=2)
+    apart = evaluate_epochs(cases, fit_never, first=4, ahead=2)
+    assert {id(item.case) for item in pooled.predictions} == {id(item.case) for item in apart.predictions}
+    for epoch, given in zip([4, 5, 6, 7], spy.given, strict=True):
+        learnt = sorted((case.benchmark, case.new_order) for case in given)
+        assert learnt == [(name, n) for name in ("one", "two") for n in range(1, epoch + 1)]
 
 
 def test_pairs_that_an_epoch_lacks_are_told():

@@ -10,7 +10,7 @@ pub(crate) fn tell_apart(names: Vec<(String, Option<&str>)>) -> Vec<String> {
     let with_file: Vec<String> = names
         .iter()
         .map(|(name, file)| match file {
-            Some(file) if plain[name.as_str()] > 1 => format!("{name} ({file})"),
+            Some(file) if plain[name.as_str()] > 1 => format!("{name} ({})", without_unit(file)),
             _ => name.clone(),
         })
         .collect();
@@ -31,6 +31,23 @@ pub(crate) fn tell_apart(names: Vec<(String, Option<&str>)>) -> Vec<String> {
         });
     }
     told
+}
+
+/// The crate of one of rustc's units of code, `walk.0123456789abcdef-cgu.07`: hash and number change between builds.
+fn without_unit(file: &str) -> &str {
+    let Some((name, number)) = file.rsplit_once("-cgu.") else {
+        return file;
+    };
+    match name.rsplit_once('.') {
+        Some((name, hash))
+            if hash.len() == 16
+                && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+                && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            name
+        }
+        _ => file,
+    }
 }
 
 fn counts<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, u32> {
@@ -55,5 +72,16 @@ mod tests {
         ];
         let told = tell_apart(names.map(|(name, file)| (name.to_owned(), file)).to_vec());
         assert_eq!(told, ["swap (a.c)", "swap (b.c)", "swap (b.c) #2", "main"]);
+    }
+
+    #[test]
+    fn units_of_rust_are_named_by_their_crate_alone() {
+        let names = [
+            "walk.0123456789abcdef-cgu.00",
+            "other.0123456789abcdef-cgu.12",
+            "a-cgu.c",
+        ];
+        let told = tell_apart(names.map(|file| ("swap".to_owned(), Some(file))).to_vec());
+        assert_eq!(told, ["swap (walk)", "swap (other)", "swap (a-cgu.c)"]);
     }
 }

@@ -66,8 +66,13 @@ pub(crate) fn stem(symbol: &str) -> Cow<'_, str> {
     Cow::Owned(stem)
 }
 
-/// A symbol before and from its first dot; one that begins with a dot has no marks.
+/// A symbol before and from its marks, which begin with a dot; one that begins with a dot has none.
+///
+/// Rust's older scheme writes `::` within a type as two dots: there marks begin behind the hash.
 fn split_marks(symbol: &str) -> (&str, &str) {
+    if let Some(end) = end_of_rust(symbol) {
+        return symbol.split_at(end);
+    }
     match symbol.find('.') {
         Some(dot) if dot > 0 => symbol.split_at(dot),
         _ => (symbol, ""),
@@ -80,17 +85,22 @@ fn is_number(mark: &str) -> bool {
 
 /// Whether Rust's older scheme made the symbol, whose end is `17h`, sixteen digits and `E`.
 fn is_rust(symbol: &str) -> bool {
-    let Some(tail) = symbol
-        .len()
-        .checked_sub(20)
-        .and_then(|start| symbol.get(start..))
-    else {
-        return false;
-    };
-    symbol.starts_with("_ZN")
-        && tail.starts_with("17h")
-        && tail.ends_with('E')
-        && tail[3..19].bytes().all(|byte| byte.is_ascii_hexdigit())
+    end_of_rust(symbol) == Some(symbol.len())
+}
+
+/// Where the hash of Rust's older scheme ends: at the end of the symbol, or before its marks.
+fn end_of_rust(symbol: &str) -> Option<usize> {
+    if !symbol.starts_with("_ZN") {
+        return None;
+    }
+    symbol.match_indices("17h").find_map(|(at, _)| {
+        let end = at + 20;
+        let hash = symbol.get(at + 3..end)?;
+        let (digits, close) = hash.split_at_checked(16)?;
+        let is_hash = close == "E" && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_end = matches!(symbol.as_bytes().get(end), None | Some(b'.'));
+        (is_hash && is_end).then_some(end)
+    })
 }
 
 #[cfg(test)]
@@ -105,6 +115,10 @@ mod tests {
         assert_eq!(stem("walk2"), "walk2");
         assert_eq!(stem(".Lanon"), ".Lanon");
         assert_eq!(stem("_ZN3git4walk17h0123456789abcdefE"), "_ZN3git4walk");
+        assert_eq!(
+            stem("_ZN4core3ptr30drop_in_place$LT$git..Walk$GT$17h0123456789abcdefE.llvm.77"),
+            "_ZN4core3ptr30drop_in_place$LT$git..Walk$GT$.llvm"
+        );
     }
 
     #[test]
@@ -118,6 +132,10 @@ mod tests {
     fn names_of_cpp_and_rust_are_readable() {
         assert_eq!(shown("_Z4walki.constprop.0"), "walk(int).constprop.0");
         assert_eq!(shown("_ZN3git4walk17h0123456789abcdefE"), "git::walk");
+        assert_eq!(
+            shown("_ZN4core3ptr30drop_in_place$LT$git..Walk$GT$17h0123456789abcdefE"),
+            "core::ptr::drop_in_place<git::Walk>"
+        );
         assert_eq!(shown("_RNvC3foo3bar"), "foo::bar");
         assert_eq!(shown("_Z!"), "_Z!");
     }

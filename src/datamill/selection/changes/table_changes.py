@@ -65,6 +65,17 @@ class TableChanges:
         """Whether both are the same program."""
         return self.old.content == self.new.content and not self.build
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether something that can be executed or read differs: functions, data, how they were built.
+
+        Programs may differ in other bytes: in what they export, in line numbers, in names. Where one has no
+        symbols, changes may be there that cannot be seen.
+        """
+        nameless = any(table.source != self.old.source or table.lost for table in (self.old, self.new))
+        touched = self.of_fate("changed", "new", "deleted")
+        return bool(touched or self.data or self.build) or nameless
+
     def of_fate(self, *fates: FunctionFate) -> tuple[FunctionChange, ...]:
         """Return the functions of which that became."""
         return tuple(change for change in self.functions if change.fate in fates)

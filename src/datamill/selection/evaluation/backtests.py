@@ -48,6 +48,33 @@ def evaluate_epochs(cases: Sequence[Case], fit: Fit, *, first: int, ahead: int =
     return evaluate_predictions(f"epochs, {ahead} ahead", predictions, warnings)
 
 
+def evaluate_pooled_epochs(cases: Sequence[Case], fit: Fit, *, first: int, ahead: int = AHEAD) -> Evaluation:
+    """Backtest by epochs on the same cases, with one predictor of all benchmarks.
+
+    What is learnt are the cases of all benchmarks up to the version that ends the epoch.
+    """
+    labelled = keep_labelled(cases)
+    closest = _find_closest(labelled)
+    pairs: dict[str, dict[tuple[int, int], Case]] = {}
+    for case in labelled:
+        pairs.setdefault(case.benchmark, {})[case.old_order, case.new_order] = case
+    orders = {name: sorted({order for pair in own for order in pair}) for name, own in pairs.items()}
+    predictions: list[Prediction] = []
+    warnings: list[str] = []
+    for epoch in sorted({order for own in orders.values() for order in own if order >= first}):
+        tested = []
+        for name, own in sorted(pairs.items()):
+            later = [order for order in orders[name] if order > epoch][:ahead]
+            tested += [own[epoch, order] for order in later if (epoch, order) in own]
+        training = [case for case in closest if case.new_order <= epoch]
+        if not tested or not training:
+            continue
+        model = fit(training)
+        warnings += model.warnings
+        predictions += [Prediction(case, model.score(case), model.decides(case), epoch) for case in tested]
+    return evaluate_predictions(f"epochs of all benchmarks, {ahead} ahead", predictions, warnings)
+
+
 def evaluate_walk(cases: Sequence[Case], fit: Fit, *, first: int, window: int | None = None) -> Evaluation:
     """Walk forward with one predictor of all benchmarks: each version against its closest older one.
 

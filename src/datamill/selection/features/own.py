@@ -20,6 +20,7 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     - `data_changed`: named data that differ, `data_reached`: those that a function refers to which it reached
     - `lines_only`, `renamed`: functions that differ in line numbers or names alone
     - `build_changed`: 1 where compilers, options or libraries differ
+    - `is_seen`: 1 where functions, data or options differ, 0 where only names, line numbers or exports do
     - `is_identical`: 1 where all code and data are equal
     """
     changes, profile = evidence.changes, evidence.profile
@@ -58,6 +59,7 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
         "lines_only": float(len(changes.of_fate("lines"))),
         "renamed": float(len(changes.of_fate("renamed"))),
         "build_changed": float(bool(changes.build)),
+        "is_seen": float(changes.is_seen),
         "is_identical": float(changes.is_identical),
     }
 

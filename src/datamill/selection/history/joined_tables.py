@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -20,20 +21,38 @@ def name_program(tables: Mapping[str, FunctionTable]) -> str:
     return digest.hexdigest()[:24]
 
 
-def join_tables(tables: Mapping[str, FunctionTable]) -> FunctionTable:
-    """Return one table of all programs; with several, names begin with the program's path.
+def label_programs(paths: Collection[str]) -> dict[str, str]:
+    """Return what stands before names of functions: file names without the version of a library.
+
+    Another build may make them elsewhere, and the next version has another number. Two files of one name keep
+    their paths.
+    """
+    short = {}
+    for path in paths:
+        name, point, _ = path.rpartition("/")[2].partition(".so")
+        short[path] = name + point
+    seen = Counter(short.values())
+    return {path: label if seen[label] == 1 else path for path, label in short.items()}
+
+
+def join_tables(tables: Mapping[str, FunctionTable], *, is_labelled: bool = False) -> FunctionTable:
+    """Return one table of all programs; with several, names begin with the program's label.
+
+    `is_labelled`: also with one, since another version has several.
 
     Programs do not see into each other: a function that calls one of another program calls an unknown one.
     """
-    if len(tables) == 1:
+    if len(tables) == 1 and not is_labelled:
         return next(iter(tables.values()))
     functions: list[Function] = []
     data: list[DataObject] = []
+    labels = label_programs(tables)
     for path, table in sorted(tables.items()):
+        label = labels[path]
         known = {item.name for item in table.functions} | {item.name for item in table.data}
 
-        def place(name: str, path: str = path, known: set[str] = known) -> str:
-            return f"{path}: {name}" if name in known else name
+        def place(name: str, label: str = label, known: set[str] = known) -> str:
+            return f"{label}: {name}" if name in known else name
 
         functions += [
             msgspec.structs.replace(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from datamill.selection.history.settings import PLACEHOLDER
+
 
 @dataclass(frozen=True, slots=True)
 class RecognisedBuild:
@@ -45,8 +47,8 @@ def recognise_builds(names: Collection[str]) -> tuple[RecognisedBuild, ...]:
 
 def write_settings(name: str, build: RecognisedBuild, binaries: Collection[str], others: str = "") -> str:
     """Return the text of a settings file to begin with."""
-    listed = ", ".join(f'"{path}"' for path in binaries) or '"PROGRAM"'
-    first = next(iter(binaries), "PROGRAM")
+    listed = ", ".join(f'"{path}"' for path in binaries) or f'"{PLACEHOLDER}"'
+    first = next(iter(binaries), PLACEHOLDER)
     also = f"# Also recognised: {others}.\n" if others else ""
     return f'''# Which benchmarks must run for a commit? Read by datamill selection.
 name = "{name}"

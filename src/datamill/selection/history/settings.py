@@ -8,6 +8,8 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.file.source import Source
 from datamill.experiment.quantities import parse_duration
 
+#: What a file that was begun names where no build was found: every version would be built for nothing.
+PLACEHOLDER = "PROGRAM"
 SETTINGS_FILE = "selection.toml"
 #: Executions of each benchmark of each program, unless the file says otherwise (thesis 2019: at least five).
 REPETITIONS = 5
@@ -107,6 +109,11 @@ def _check(settings: SelectionSettings, where: str) -> None:
     if not settings.binaries and not (settings.build and all(item.binaries for item in settings.build)):
         refuse("names no binaries", 'Write binaries = ["PATH"]: the programs that the build makes.')
     paths = [*settings.binaries, *settings.keep, *(path for item in settings.build for path in item.binaries)]
+    if PLACEHOLDER in settings.binaries:
+        refuse(
+            f'still has "{PLACEHOLDER}" among its binaries',
+            "Write the path of a program that the build makes, such as build/tool, and the benchmarks.",
+        )
     for path in paths:
         if not path or path.startswith("/") or ".." in path.split("/"):
             refuse(f'"{path}" is not a path inside a checkout', "Name it from the top of the repository.")

@@ -15,6 +15,7 @@ from datamill.selection.prediction.direction import Direction
 from datamill.selection.prediction.magnitude import Magnitude
 from datamill.selection.prediction.trained_model import TrainedModel
 from datamill.selection.predictors.case import Case
+from datamill.selection.predictors.models.guarded import is_seen
 from datamill.selection.profiles.profile import Profile
 from datamill.selection.tables.function_table import FunctionTable
 
@@ -125,11 +126,17 @@ def predict_case(trained: TrainedModel, case: Case, readings: Mapping[str, Readi
             for name, reading in readings.items()
             if reading.value > 0
         )
+    reason = ""
+    if not is_seen(case) and not run:
+        reason = "no function, data or option differs"
+    elif run and not fired:
+        reason = "no indicator is above 0: by the other features, which explain lists"
     return BenchmarkPrediction(
         benchmark=case.benchmark,
         run=run,
         probability=trained.model.score(case),
         direction=trained.direction.tell(dict(case.features)),
         indicators=fired,
+        reason=reason,
         magnitude=trained.magnitude.tell(case.features) if run and trained.magnitude is not None else None,
     )

@@ -90,3 +90,14 @@ def test_functions_of_several_programs_keep_apart():
     assert joined.functions[0].calls == ("a: hot", "printf")
     assert name_program(tables) != name_program({"a": tables["a"]})
     assert name_program(tables) == name_program(dict(reversed(tables.items())))
+
+
+def test_functions_keep_their_names_where_a_build_makes_its_files_elsewhere_or_under_a_version():
+    work = make_table(make_function("work"))
+    before = join_tables({"out/tool": work, "out/libwork.so.1.2": work})
+    after = join_tables({"build/bin/tool": work, "build/lib/libwork.so.1.3": work})
+    assert [item.name for item in before.functions] == ["libwork.so: work", "tool: work"]
+    assert {item.name for item in after.functions} == {item.name for item in before.functions}
+    # Two files of one name keep their paths.
+    twice = join_tables({"a/tool": work, "b/tool": work})
+    assert [item.name for item in twice.functions] == ["a/tool: work", "b/tool: work"]

@@ -24,6 +24,13 @@ def test_a_file_that_was_begun_can_be_read():
     assert recognise_builds(["README"]) == ()
 
 
+def test_a_file_that_was_begun_without_a_build_says_what_is_to_be_written():
+    begun = write_settings("jq", recognise_builds(["Makefile"])[0], [])
+    with pytest.raises(InputError) as refused:
+        parse_settings(begun)
+    assert refused.value.message == 'still has "PROGRAM" among its binaries'
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

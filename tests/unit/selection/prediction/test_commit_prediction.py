@@ -57,6 +57,16 @@ def test_the_same_program_skips_everything_whatever_is_predicted():
     assert found.probability == 0.0
 
 
+def test_programs_that_differ_in_what_is_not_executed_skip_every_benchmark():
+    exports = make_table(make_function("hot"), make_function("cold"), content="another symbol is exported")
+    (found,) = predict(train("logistic"), exports).predictions
+    assert (found.run, found.probability) == (False, 0.0)
+    assert found.reason == "no function, data or option differs"
+    # Without symbols a change may be there that nothing shows.
+    nameless = msgspec.structs.replace(exports, lost=("no symbol table",))
+    assert predict(train("logistic"), nameless).predictions[0].run
+
+
 def test_a_benchmark_without_a_profile_runs_and_says_why():
     (found,) = predict(train("never"), profiles={}).predictions
     assert found.run

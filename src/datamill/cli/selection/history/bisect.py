@@ -45,7 +45,7 @@ def bisect(
     if found.found is not None:
         subject = next(item.subject for item in found.candidates if item.commit == found.found)
         sentences = [
-            finish_sentence(f"{found.found[:9]} changed {benchmark}: {subject}"),
+            finish_sentence(f"Commit {found.found[:9]} changed {benchmark}: {subject}"),
             f"From good to bad × {format_fixed(found.ratio or 0.0, 4)}, found with "
             f"{count_nouns(len(found.steps), 'measurement')} among "
             f"{count_nouns(len(found.candidates), 'commit')}.",
@@ -53,7 +53,7 @@ def bisect(
     else:
         sentences = [f"{count_nouns(len(found.candidates), 'commit')}, the likeliest first."]
         sentences += [
-            finish_sentence(f"{item.commit[:9]} {format_share(item.probability)} {item.subject}")
+            f"{item.commit[:9]} {format_share(item.probability)} {item.subject}"
             for item in likely[:_MOST_CANDIDATES]
         ]
     warnings = [finish_sentence(line) for line in found.warnings]

@@ -9,6 +9,7 @@ from datamill.conduct.selection.profile_command import count_command
 from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
+from datamill.selection.history.joined_tables import join_tables, label_programs
 from datamill.selection.history.records import Program, WorkCount
 from datamill.selection.history.settings import SelectionSettings
 from datamill.selection.profiles.callgrind import METHOD, build_profile
@@ -33,6 +34,7 @@ def profile_program(
     """
     folder = store.place_programs(program.name)
     paths = {path: folder / path for path in program.tables}
+    labels = label_programs(paths)
     profiles: list[Profile] = []
     counts: list[WorkCount] = []
     for benchmark in settings.benchmark:
@@ -53,7 +55,7 @@ def profile_program(
         for path, place in paths.items():
             table = store.read_one_table(program.tables[path])
             found = build_profile(benchmark.name, table, counted.programs[place])
-            begin = f"{path}: " if len(paths) > 1 else ""
+            begin = f"{labels[path]}: " if len(paths) > 1 else ""
             functions |= {f"{begin}{name}": item for name, item in found.functions.items()}
         if not functions and counted.instructions and _are_nameless(program, store):
             profiles.append(_count_all_as_reached(benchmark.name, program, store))
@@ -72,6 +74,7 @@ def _are_nameless(program: Program, store: SelectionStore) -> bool:
 
 
 def _count_all_as_reached(benchmark: str, program: Program, store: SelectionStore) -> Profile:
-    table = store.read_table_of(program)
+    # Labelled as profiles are kept: with several binaries alone.
+    table = join_tables({path: store.read_one_table(name) for path, name in program.tables.items()})
     functions = {item.name: FunctionCounts(1, item.instructions) for item in table.functions}
     return Profile(benchmark, NO_SYMBOLS, functions)

@@ -9,7 +9,12 @@ from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.deciding.train_model import choose_truth, read_collection
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.selection.evaluation.backtests import AHEAD, evaluate_epochs, evaluate_walk
+from datamill.selection.evaluation.backtests import (
+    AHEAD,
+    evaluate_epochs,
+    evaluate_pooled_epochs,
+    evaluate_walk,
+)
 from datamill.selection.evaluation.folds import evaluate_all_tests, evaluate_full, evaluate_per_test
 from datamill.selection.evaluation.predictions import Evaluation
 from datamill.selection.evaluation.rates import Area, measure_area
@@ -53,6 +58,7 @@ AHEADS = (1, 10, 20, 50, 100)
 #: Evaluations by name, with what they are.
 EVALUATIONS: Mapping[str, str] = {
     "epochs": "backtest by epochs, 5 versions ahead (2019, method 4)",
+    "pooled-epochs": "the same, with one predictor of all benchmarks",
     "walk": "walk forward, all benchmarks together",
     "full": "what was learnt, predicted again (2015, Table 6.3)",
     "per-test": "10 random folds, a predictor a benchmark (2015, Table 6.3)",
@@ -209,8 +215,9 @@ def _evaluate(
     if name == "distance":
         told, rates = evaluate_distance(material.after(OLDEST).cases, fit)
         return [_finish(name, predictor, told, collection, by_distance=rates)]
-    if name == "epochs":
-        told = evaluate_epochs(material.ahead.cases, fit, first=first)
+    if name in ("epochs", "pooled-epochs"):
+        backtest = evaluate_epochs if name == "epochs" else evaluate_pooled_epochs
+        told = backtest(material.ahead.cases, fit, first=first)
         return [_finish(name, predictor, told, collection, by_epoch=measure_areas_by_epoch(told))]
     plain: dict[str, Callable[[], Evaluation]] = {
         "walk": lambda: evaluate_walk(closest, fit, first=first),

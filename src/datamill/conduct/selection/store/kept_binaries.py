@@ -30,7 +30,9 @@ def keep_binaries(source: Path, paths: Sequence[str], keep: Sequence[str], store
     while waiting:
         path = waiting.pop(0)
         if not (source / path).is_file():
-            raise InputError(f"the build makes no {path}", remedy="See what binaries the settings name.")
+            raise InputError(
+                f"the build makes no {path}", where=str(source), remedy="See what binaries the settings name."
+            )
         tables[path] = read_program(source / path)
         if tables[path].build.libraries and not made:
             made = _list_libraries(source)

@@ -27,7 +27,7 @@ from typing import TypeVar
 import msgspec
 
 from datamill.experiment.errors import InputError
-from datamill.selection.history.joined_tables import join_tables
+from datamill.selection.history.joined_tables import join_tables, label_programs
 from datamill.selection.history.records import Observation, Program, Version, WorkCount
 from datamill.selection.profiles.profile import Profile
 from datamill.selection.tables.function_table import FunctionTable, decode_table, encode_table
@@ -166,7 +166,13 @@ class SelectionStore:
         Raises:
             InputError: a table is not in the store, or damaged.
         """
-        return join_tables({path: self.read_one_table(name) for path, name in program.tables.items()})
+        tables = {path: self.read_one_table(name) for path, name in program.tables.items()}
+        return join_tables(tables, is_labelled=self._is_labelled)
+
+    @property
+    def _is_labelled(self) -> bool:
+        """Whether some program has several binaries: functions of all are then named alike."""
+        return any(len(item.tables) > 1 for item in self.programs.values())
 
     def read_one_table(self, name: str) -> FunctionTable:
         """Return the function table of that name.
@@ -206,6 +212,10 @@ class SelectionStore:
             found = _decode(_decompress(path), tuple[Profile, ...], path)
         else:
             found = self._packed_profiles.get(program, ())
+        known = self.programs.get(program)
+        if known is not None and len(known.tables) == 1 and self._is_labelled:
+            (label,) = label_programs(known.tables).values()
+            found = tuple(_label(item, label) for item in found)
         return {item.benchmark: item for item in found}
 
     @cached_property
@@ -280,6 +290,11 @@ class SelectionStore:
     def place_programs(self, program: str) -> Path:
         """Return the folder with the binaries of a program."""
         return self.folder.absolute() / "kept" / program
+
+
+def _label(profile: Profile, label: str) -> Profile:
+    functions = {f"{label}: {name}": item for name, item in profile.functions.items()}
+    return msgspec.structs.replace(profile, functions=functions)
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -23,9 +23,12 @@ _REACHING = (
     "own.callers_hot",
 )
 
+#: 0 where no function, data or option differs; a history that was learnt from before it was there lacks it.
+_SEEN = "own.is_seen"
+
 
 class Guarded(msgspec.Struct, frozen=True, tag="guarded"):
-    """Runs a benchmark from the score `least` on.
+    """Runs a benchmark from the score `least` on; where no function, data or option differs it never runs.
 
     `careful`: its history has no change to learn from, so that it runs whatever a change reaches: functions
     that the benchmark executed, their data, their callers, options of the compiler.
@@ -37,11 +40,18 @@ class Guarded(msgspec.Struct, frozen=True, tag="guarded"):
     warnings: tuple[str, ...] = ()
 
     def score(self, case: Case) -> float:
-        """Return what the model gives."""
-        return self.model.score(case)
+        """Return what the model gives, and 0 where nothing that is executed differs."""
+        return self.model.score(case) if is_seen(case) else 0.0
 
     def decides(self, case: Case) -> bool:
         """Whether the benchmark must run."""
+        if not is_seen(case):
+            return False
         if self.careful:
             return any(case.features.get(name, 0.0) > 0 for name in _REACHING)
         return self.score(case) >= self.least
+
+
+def is_seen(case: Case) -> bool:
+    """Whether a function, data or an option differs."""
+    return case.features.get(_SEEN, 1.0) > 0

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from selection_records import make_function, make_profile, make_table
+
+from datamill.conduct.selection.store.selection_store import SelectionStore
+from datamill.selection.history.records import Program
+
+
+def test_a_version_with_one_binary_is_named_as_those_with_several(tmp_path):
+    store = SelectionStore(tmp_path)
+    table = make_table(make_function("work"))
+    store.prepare()
+    kept = store.keep_table(table)
+    programs = [Program("one", {"tool": kept}), Program("two", {"tool": kept, "libwork.so": kept})]
+    store.write_versions([], programs)
+    store.write_profiles("one", [make_profile(work=(1, 10))])
+    assert [item.name for item in store.read_table("one").functions] == ["tool: work"]
+    assert set(store.read_profiles("one")["bench"].functions) == {"tool: work"}
+    # Where all have one, there is nothing to tell apart.
+    store.write_versions([], programs[:1])
+    assert set(store.read_profiles("one")["bench"].functions) == {"work"}
