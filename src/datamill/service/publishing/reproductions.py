@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from django.contrib.auth.models import AbstractUser, AnonymousUser, User
 
+from datamill.experiment.messages.numbers import format_level
 from datamill.service.accounts import list_visible_experiments
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.bounded_work.calls import call_bounded
@@ -45,6 +46,11 @@ class ShownRerun:
     rerun: Rerun
     verdict: KeptVerdict | None
     due: bool
+
+    @property
+    def margin(self) -> str:
+        """The margin as it was chosen, such as `5%`."""
+        return format_level(self.rerun.margin)
 
 
 def list_judged(experiment_id: int, user: AbstractUser | AnonymousUser) -> list[ShownRerun]:
