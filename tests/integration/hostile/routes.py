@@ -94,6 +94,10 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/times": ("visible", None),
     "api/experiments/<number>/prediction": ("visible", None),
     "api/experiments/<number>/bundle": ("visible", None),
+    "api/experiments/<number>/rerun": (None, "visible"),
+    "api/experiments/<number>/reruns": ("visible", None),
+    "api/publications": ("member", None),
+    "api/publications/<key>": ("member", None),
     "api/experiments/<number>/stream": ("visible", None),
     # A token lets in, not an account.
     "api/workers/enrol": (None, "open"),
