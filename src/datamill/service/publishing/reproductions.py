@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from django.contrib.auth.models import AbstractUser, AnonymousUser, User
 
+from datamill.analysis.reproduction.reproduction import ReproductionVerdict
 from datamill.experiment.messages.numbers import format_level
 from datamill.service.accounts import list_visible_experiments
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class KeptVerdict(msgspec.Struct, frozen=True):
     """A verdict in words, with its table as markup, its figure, and everything as JSON."""
 
-    verdict: str
+    verdict: ReproductionVerdict
     sentences: tuple[str, ...]
     warnings: tuple[str, ...]
     numbers: str

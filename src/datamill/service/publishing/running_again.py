@@ -8,8 +8,8 @@ import msgspec
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
-from datamill.protocol.api.submissions import SubmissionOptions, SubmittedFile
-from datamill.results.bundles.bundle_head import BundleHead
+from datamill.protocol.api.submissions import FileKind, SubmissionOptions, SubmittedFile
+from datamill.results.bundles.bundle_head import BundleHead, BundlePackage
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.models import FleetExperiment
@@ -30,9 +30,13 @@ def make_submission(original: FleetExperiment) -> Submission:
     if original.state not in ENDED_EXPERIMENTS:
         raise InputError("the experiment has not ended", remedy="Run it again when its last trial is in.")
     head = msgspec.json.decode(bytes(original.head), type=BundleHead)
+    kinds: tuple[tuple[FileKind, tuple[BundlePackage, ...]], ...] = (
+        ("package", head.packages),
+        ("load", head.loads),
+    )
     files = [
         SubmittedFile(item.name, kind, item.sha256, item.bytes, item.files, item.has_setup, item.has_collect)
-        for kind, items in (("package", head.packages), ("load", head.loads))
+        for kind, items in kinds
         for item in items
     ]
     files += [
@@ -56,7 +60,7 @@ def run_experiment_again(original: FleetExperiment, user: User, margin: float) -
     with taking_turn(user, entering=True), plan_submission(submission, user) as planned:
         if planned.missing:
             raise InputError("files of the experiment are no longer stored here", remedy="Upload them.")
-        trials = len(planned.trials)
+        trials = planned.plan.size.trials
         number = submit_experiment(submission, planned, user, time.time())
     run_as_writer(enter_rerun, number, original.pk, margin)
     told = NewEvent(
