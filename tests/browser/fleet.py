@@ -2,7 +2,7 @@
 
 Runs as a program of its own, so that its database is nobody else's: `python fleet.py DATA PORT` fills an
 SQLite file in DATA, serves the pages, says `ready`, and then obeys lines on its standard input (`count 3`,
-`print TEXT`, `late TEXT`), answering each with `done`.
+`print TEXT`, `late TEXT`, `measure 9`), answering each with `done`.
 """
 
 from __future__ import annotations
@@ -311,11 +311,21 @@ def measure_trials(experiment_id: int) -> None:
 
     from datamill.results.bundles.trial_spec import specify_trial
     from datamill.service.coordinator.leasing.leases import decode_planned_trial, load_stored_experiments
-    from datamill.service.models import FleetExperiment, Trial
+    from datamill.service.models import Attempt, FleetExperiment, FleetWorker, Trial
 
     question = load_stored_experiments([experiment_id])[experiment_id]
-    noise, now = random.Random(21), time.time()
+    # Another execution has other times, and begins later.
+    noise, now = random.Random(18 + experiment_id), time.time()
+    open_attempts = Attempt.objects.filter(state__in=["leased", "taken"])
+    held = list(open_attempts.order_by("worker_id").values_list("worker_id", flat=True))
+    planned_on = Trial.objects.filter(experiment=experiment_id).values("worker_id")
+    spares = list(
+        FleetWorker.objects.filter(state="idle").exclude(pk__in=planned_on).values_list("pk", flat=True)
+    )
     for trial in Trial.objects.filter(experiment=experiment_id, purpose="design").order_by("id"):
+        if trial.worker_id in held:
+            # Another experiment's trial holds its machine: a spare makes this one.
+            trial.worker_id = spares[held.index(trial.worker_id)]
         attempt = lease(trial, now)
         planned = decode_planned_trial(bytes(trial.plan))
         spec = specify_trial(question.experiment, question.head, planned, 1, locate=lambda _: "")
@@ -325,7 +335,8 @@ def measure_trials(experiment_id: int) -> None:
         record = make_record(
             SimpleNamespace(spec=spec),  # type: ignore[arg-type]
             run=make_phase(wall_time_ns=round(seconds * 1e9)),
-            ended_unix_ns=1 + round(seconds * 1e9),
+            started_unix_ns=experiment_id,
+            ended_unix_ns=experiment_id + round(seconds * 1e9),
         )
         end(attempt, now, "counted", outcome="completed", record=msgspec.json.encode(record))
     FleetExperiment.objects.filter(pk=experiment_id).update(state="completed", ended_unix_s=now)
@@ -402,6 +413,8 @@ def obey(line: str) -> None:
         count_trials(running, int(rest))
     elif word == "print":
         print_output("run", rest)
+    elif word == "measure":
+        measure_trials(int(rest))
     elif word == "late":
         print_output("setup", rest)
     else:

@@ -52,6 +52,20 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "packages": ("member", None),
     "packages/<str:sha256>": ("visible", None),
     "packages/<str:sha256>/archive": ("visible", None),
+    "experiments/<int:experiment_id>/publish": ("owner", "owner"),
+    "experiments/<int:experiment_id>/rerun": ("visible", "visible"),
+    "experiments/<int:experiment_id>/reruns": ("visible", None),
+    "compare": ("member", None),
+    # What was published is for everybody.
+    "publications": ("open", None),
+    "publications/<str:key>": ("open", None),
+    "publications/<str:key>/withdraw": (None, "owner"),
+    "publications/<str:key>/archive.zip": ("open", None),
+    "publications/<str:key>/citation.<citation:kind>": ("open", None),
+    "publications/<str:key>/badge.svg": ("open", None),
+    "publications/<str:key>/figure.svg": ("open", None),
+    "publications/<str:key>/embed": ("open", None),
+    "oembed": ("open", None),
     "workers": ("member", None),
     "tokens": (None, "member"),
     "workers/<str:name>": ("member", None),
@@ -95,6 +109,10 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/times": ("visible", None),
     "api/experiments/<number>/prediction": ("visible", None),
     "api/experiments/<number>/bundle": ("visible", None),
+    "api/experiments/<number>/rerun": (None, "visible"),
+    "api/experiments/<number>/reruns": ("visible", None),
+    "api/publications": ("member", None),
+    "api/publications/<key>": ("member", None),
     "api/experiments/<number>/stream": ("visible", None),
     # A token lets in, not an account.
     "api/workers/enrol": (None, "open"),
@@ -129,12 +147,13 @@ BEFORE_DJANGO = {"/files/", "/ca.pem", "/api/health"}
 
 @dataclass(frozen=True)
 class Place:
-    """What addresses are filled with: an experiment of Ada's, its trial, and a machine of hers."""
+    """What addresses are filled with: an experiment of Ada's, its trial, what she published, her machine."""
 
     number: int
     trial: str
     worker: str
     package: str
+    publication: str
 
 
 def list_routes(resolver: Any = None, before: str = "") -> Iterator[str]:
@@ -156,7 +175,7 @@ def fill_route(route: str, place: Place) -> str:
             # Of an attempt behind a trial, of a figure, else of an experiment.
             return "1" if "trial_id" in route else "0" if "figures" in route else str(place.number)
         if name == "kind":
-            return "json" if "figures" in route else "csv"
+            return "json" if "figures" in route else "bib" if "citation" in route else "csv"
         if name == "name":
             return "run.stdout" if "files" in route else place.worker
         values = {
@@ -164,6 +183,7 @@ def fill_route(route: str, place: Place) -> str:
             "trial_id": place.trial,
             "change": "remove",
             "sha256": place.package,
+            "key": place.publication,
         }
         return str(values[name])
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -16,9 +18,12 @@ from integration.service.api_users import ApiUser, make_submission
 from integration.service.fleets import bring, digest, join, list_leases, make_record, say, tell_record
 
 from datamill.protocol.fleet import ArtifactFile
+from datamill.results.crates.description import Author, Description
 from datamill.service.coordinator.step import step
 from datamill.service.front_door.visitors import guesses
-from datamill.service.models import ApiKey, EnrolmentToken
+from datamill.service.models import ApiKey, EnrolmentToken, Publication
+from datamill.service.publishing.archives import find_archive
+from datamill.service.publishing.statements import PublishedStatement
 from datamill.service.serving import asgi
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -56,8 +61,34 @@ def place(memory_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     artifact = ArtifactFile("run.stdout", digest("out"), 3)
     say(worker.worker_id, tell_record(lease, make_record(lease), artifacts=(artifact,)))
     forget_guesses()
-    yield Place(number, lease.spec.trial_id, "one", submission["packages"][0]["sha256"])
+    yield Place(
+        number, lease.spec.trial_id, "one", submission["packages"][0]["sha256"], publish(ada.user, number)
+    )
     forget_guesses()
+
+
+def publish(user: User, number: int) -> str:
+    """Enter a publication of a user's, with its archive, and return its key."""
+    content = b"an archive"
+    sha256 = hashlib.sha256(content).hexdigest()
+    find_archive(sha256).parent.mkdir(parents=True, exist_ok=True)
+    find_archive(sha256).write_bytes(content)
+    statement = PublishedStatement(
+        "e", "", "It is.", (), (), (), 1, "", 1, (), "", (), (), picture_svg="<svg/>"
+    )
+    said = Description("A result", (Author("Ada"),), "MIT", 1.8e9)
+    Publication.objects.create(
+        key="0123456789ab",
+        experiment_id=number,
+        publisher=user,
+        published_unix_s=1.8e9,
+        sha256=sha256,
+        size_bytes=len(content),
+        description=msgspec.json.encode(said),
+        words="A result",
+        statement=msgspec.json.encode(statement),
+    )
+    return "0123456789ab"
 
 
 def forget_guesses() -> None:

@@ -18,7 +18,8 @@ def cite_as_text(description: Description) -> str:
     """Authors (year): title. Address, digest."""
     names = [_abbreviate(author) for author in description.authors]
     shown = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
-    parts = [f"{shown} ({description.date[:4]}): {description.title}. Experiment, datamill."]
+    title = description.title if description.title.endswith(("?", "!", ".")) else f"{description.title}."
+    parts = [f"{shown} ({description.date[:4]}): {title} Experiment, datamill."]
     if description.address:
         parts.append(f"{description.address}.")
     if description.digest:

@@ -170,7 +170,7 @@ def _read_digests(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], path
     if member is None or not any(item.filename == "bundle.json" for item in members):
         missing = METADATA_FILE if member is None else "bundle.json"
         raise InputError(
-            f"this zip file is no RO-Crate of a bundle: it has no {missing}",
+            f"this zip file is not an RO-Crate of a bundle: {missing} is missing",
             where=str(path),
             remedy="Give one that datamill export or a coordinator made.",
         )

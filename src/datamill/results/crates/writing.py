@@ -36,11 +36,11 @@ This archive is a research object (RO-Crate {crate}): a performance experiment w
 
 To run it again, and to see whether the result is reproduced:
 
-    datamill run THIS.zip --out again
-    datamill reproduce THIS.zip again
+    datamill run THIS.zip
+    datamill reproduce THIS.zip FOLDER
 
-To look at it with other questions: `datamill import THIS.zip --out bundle`, then `datamill report bundle` or
-`datamill analyze`.
+FOLDER is the bundle that the first command names. To look at it with other questions: `datamill import
+THIS.zip`, then `datamill report` or `datamill analyze` with the folder that comes out.
 """
 
 

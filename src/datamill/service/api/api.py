@@ -15,7 +15,7 @@ from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.api import accounting, experiments, stream
-from datamill.service.api.answers import analyses, predictions
+from datamill.service.api.answers import analyses, predictions, publications
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
 from datamill.service.api.fleet import factors, queueing, tables, workers
@@ -42,6 +42,7 @@ api.add_router("/factors", factors.router)
 api.add_router("", accounting.router)
 api.add_router("", analyses.router)
 api.add_router("", predictions.router)
+api.add_router("", publications.router)
 api.add_router("", queueing.router)
 api.add_router("", tables.router)
 

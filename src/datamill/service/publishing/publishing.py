@@ -85,6 +85,10 @@ def _enter(
     key: str, experiment_id: int, user: User, description: Description, made: MadeArchive
 ) -> Publication:
     """Enter a publication; who may read the result may read its experiment from now on."""
+    experiment = FleetExperiment.objects.only("public").get(pk=experiment_id)
+    earlier = Publication.objects.filter(experiment_id=experiment_id).order_by("published_unix_s").first()
+    was_public = experiment.public if earlier is None else read_statement(earlier).was_public
+    statement = msgspec.structs.replace(made.statement, was_public=was_public)
     FleetExperiment.objects.filter(pk=experiment_id).update(public=True)
     entered = Publication.objects.create(
         key=key,
@@ -95,7 +99,7 @@ def _enter(
         size_bytes=made.size_bytes,
         description=msgspec.json.encode(description),
         words="\n".join((description.title, *(author.name for author in description.authors))),
-        statement=msgspec.json.encode(made.statement),
+        statement=msgspec.json.encode(statement),
     )
     _note(EventKind.PUBLISHED, entered, user, f"publication {key}")
     return entered
@@ -126,7 +130,8 @@ def _enter_withdrawal(key: str, user: User, reason: str) -> None:
     publication.withdrawn_unix_s, publication.withdrawn_reason = time.time(), reason
     publication.save(update_fields=["withdrawn_unix_s", "withdrawn_reason"])
     others = Publication.objects.filter(withdrawn_unix_s=None)
-    if not others.filter(experiment_id=publication.experiment_id).exists():
+    is_last = not others.filter(experiment_id=publication.experiment_id).exists()
+    if is_last and not read_statement(publication).was_public:
         FleetExperiment.objects.filter(pk=publication.experiment_id).update(public=False)
     if not others.filter(sha256=publication.sha256).exists():
         find_archive(publication.sha256).unlink(missing_ok=True)

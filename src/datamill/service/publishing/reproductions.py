@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from django.contrib.auth.models import AbstractUser, AnonymousUser, User
 
+from datamill.analysis.reproduction.reproduction import ReproductionVerdict
+from datamill.experiment.messages.numbers import format_level
 from datamill.service.accounts import list_visible_experiments
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.bounded_work.calls import call_bounded
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 class KeptVerdict(msgspec.Struct, frozen=True):
     """A verdict in words, with its table as markup, its figure, and everything as JSON."""
 
-    verdict: str
+    verdict: ReproductionVerdict
     sentences: tuple[str, ...]
     warnings: tuple[str, ...]
     numbers: str
@@ -45,6 +47,11 @@ class ShownRerun:
     rerun: Rerun
     verdict: KeptVerdict | None
     due: bool
+
+    @property
+    def margin(self) -> str:
+        """The margin as it was chosen, such as `5%`."""
+        return format_level(self.rerun.margin)
 
 
 def list_judged(experiment_id: int, user: AbstractUser | AnonymousUser) -> list[ShownRerun]:

@@ -49,6 +49,7 @@ class PublishedStatement(msgspec.Struct, frozen=True):
     version: str
     parts: tuple[PublishedPart, ...]
     held_back: tuple[str, ...]
+    was_public: bool = False  # its experiment, before
     picture: str = ""
     picture_title: str = ""
     picture_caption: str = ""

@@ -64,7 +64,7 @@ def read_page(path: str, client: Client | None = None) -> tuple[int, str]:
 
 
 def enter_publication() -> tuple[Fleet, Publication]:
-    """A publication as it is in the database, with an archive of some bytes: what pages show rests on these."""
+    """A publication as it is in the database, with an archive of some bytes."""
     fleet, content = Fleet(public=True), b"an archive of some length"
     statement = PublishedStatement(
         "two-loops", "Which?", HEADLINE, (), (), (), 8, "means", 8, ("fast",), "0.1.0", (), (),

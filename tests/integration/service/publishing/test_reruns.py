@@ -123,3 +123,19 @@ def test_versions_stand_side_by_side_with_what_differs() -> None:
     for asked in ("x", str(fleet.number), "1 2 3 4 5 6 7 8 9", "9" * 30, "²"):
         assert client.get("/compare", {"id": asked}).status_code == 400
     assert client.get("/compare").status_code == 200
+
+
+def test_programs_run_an_experiment_again_and_read_its_verdict() -> None:
+    fleet = Fleet(public=True)
+    fleet.finish()
+    bob = ApiUser("bob")
+    status, accepted = bob.post(f"/experiments/{fleet.number}/rerun", {"margin": 0.1})
+    assert (status, accepted["original"], accepted["trials"]) == (200, fleet.number, 8)
+    (waiting,) = json.loads(bob.read(f"/experiments/{fleet.number}/reruns"))
+    assert (waiting["id"], waiting["verdict"], waiting["judgement"]) == (accepted["id"], "", None)
+    finish_later(fleet)
+    (judged,) = json.loads(bob.read(f"/experiments/{fleet.number}/reruns"))
+    assert judged["verdict"] == judged["judgement"]["verdict"] != ""
+    assert judged["judgement"]["margin"] == 0.1
+    assert bob.post(f"/experiments/{fleet.number}/rerun", {"margin": 2})[0] == 422
+    assert json.loads(bob.read("/publications")) == []

@@ -17,7 +17,7 @@ ADDRESS = "https://lab.example/publications/0123456789ab"
 def test_a_citation_names_authors_year_title_address_and_digest() -> None:
     said = describe("Which is faster?", "Doe, Jane Mary\nRoe, Richard", "MIT", now_s=1.8e9, address=ADDRESS)
     assert cite_as_text(said) == (
-        f"Doe J. M. and Roe R. (2027): Which is faster?. Experiment, datamill. {ADDRESS}."
+        f"Doe J. M. and Roe R. (2027): Which is faster? Experiment, datamill. {ADDRESS}."
     )
     bibtex = cite_as_bibtex(said)
     assert bibtex.startswith("@misc{doe2027,")

@@ -97,7 +97,7 @@ def describe_embed(request: HttpRequest) -> HttpResponse:
     asked = urlsplit(request.GET.get("url", "")[:2000])
     match = _KEY.fullmatch(asked.path)
     if match is None:
-        raise NotFoundError("this is no address of a publication", where="url")
+        raise NotFoundError("this is not the address of a publication", where="url")
     publication = find_publication(match[1])
     description = read_description(publication)
     width, height = (

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -12,29 +9,20 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.plans import SubmissionPlan
-from datamill.protocol.api.submissions import SubmissionOptions
 from datamill.service.accounts import find_experiment, find_user
-from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
-from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
-from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.new_experiment.draft_files import find_fork, read_draft
 from datamill.service.publishing.reproductions import (
     ShownRerun,
-    enter_rerun,
     find_own_rerun,
     judge_rerun,
     list_judged,
 )
-from datamill.service.serving.storage.writer import run_as_writer
-from datamill.service.states import ENDED_EXPERIMENTS
+from datamill.service.publishing.running_again import make_submission, run_experiment_again
 from datamill.service.submissions.planned_apart import LOOK
-from datamill.service.submissions.planning import plan_submission, plan_within
+from datamill.service.submissions.planning import plan_within
 from datamill.service.submissions.preview import preview_submission
-from datamill.service.submissions.submission import Submission
-from datamill.service.submissions.submitting import submit_experiment
 from datamill.service.watching.places import FullError
 
 #: Shares by which a ratio may differ and still be the same result.
@@ -51,14 +39,15 @@ def run_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
     margin = request.POST.get("margin", _USUAL_MARGIN)
     context: dict[str, object] = {"experiment": original, "margins": MARGINS, "margin": margin}
     try:
-        submission = _read_submission(request, original)
         if request.method == "POST":
             if margin not in MARGINS:
                 raise InputError("nobody offered this margin", remedy=f"One of: {', '.join(MARGINS)}.")
-            number = _submit(request, submission, original, float(margin))
+            number, _ = run_experiment_again(original, user, float(margin))
             messages.success(request, f"Submitted: it runs #{original.pk} again.", extra_tags="good")
             return redirect("experiment", number)
-        plan: SubmissionPlan = plan_within(LOOK, preview_submission, submission, user)
+        plan: SubmissionPlan = plan_within(LOOK, preview_submission, make_submission(original), user)
+        if plan.missing_files:
+            raise InputError("files of the experiment are no longer stored here", remedy="Upload them.")
         context |= {"plan": plan, "trials_a_machine": plan.trials // max(1, len(plan.workers))}
     except (BusyError, GoneError):
         raise
@@ -71,38 +60,6 @@ def run_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
         section="experiments",
         status=400 if request.method == "POST" else 200,
     )
-
-
-def _read_submission(request: HttpRequest, original: FleetExperiment) -> Submission:
-    """Return the submission of the same text with the same files.
-
-    Raises:
-        InputError: the original has not ended, or its files can no longer be used.
-    """
-    if original.state not in ENDED_EXPERIMENTS:
-        raise InputError("the experiment has not ended", remedy="Run it again when its last trial is in.")
-    text, files = find_fork(original)
-    draft = read_draft(text, files, find_user(request))
-    if draft.submission is None:
-        raise draft.problem or InputError("the experiment can no longer be submitted as it is")
-    return draft.submission
-
-
-def _submit(request: HttpRequest, submission: Submission, original: FleetExperiment, margin: float) -> int:
-    user = find_user(request)
-    # What was published is reproduced in the open.
-    options = SubmissionOptions(public=True) if original.public else SubmissionOptions()
-    submission = replace(submission, options=options)
-    with taking_turn(user, entering=True), plan_submission(submission, user) as planned:
-        if planned.missing:
-            raise InputError("files of the experiment are no longer stored here", remedy="Upload them.")
-        number = submit_experiment(submission, planned, user, time.time())
-    run_as_writer(enter_rerun, number, original.pk, margin)
-    told = NewEvent(
-        EventKind.RUN_AGAIN, user=user.username, experiment_id=original.pk, detail=f"by #{number}"
-    )
-    run_as_writer(add_events, [told], time.time())
-    return number
 
 
 @require_GET

@@ -1,0 +1,61 @@
+"""Publications and re-runs over the API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Text = Annotated[str, Meta(max_length=2000, pattern=r"^[^\x00]*$")]
+
+
+class PublicationLine(msgspec.Struct, frozen=True):
+    """A publication; of a withdrawn one `headline` is empty and `withdrawn` says why.
+
+    `address` is that of its page, `archive` that of its RO-Crate. `intact` is false where the archive is not
+    what was published, and then nothing is said of the result.
+    """
+
+    key: str
+    experiment: int
+    title: str
+    authors: tuple[str, ...]
+    licence: str
+    published_unix_s: float
+    sha256: str
+    size_bytes: int
+    address: str
+    archive: str
+    citation: str
+    headline: str
+    intact: bool
+    withdrawn: str
+
+
+class RerunRequest(msgspec.Struct, frozen=True):
+    """A re-run; `margin` is the share by which a ratio may differ and still be the same result."""
+
+    margin: Annotated[float, Meta(gt=0, lt=1)] = 0.05
+
+
+class AcceptedRerun(msgspec.Struct, frozen=True):
+    """The experiment that runs another one again."""
+
+    id: int
+    original: int
+    margin: float
+    trials: int
+
+
+class RerunLine(msgspec.Struct, frozen=True):
+    """A re-run of an experiment; `judgement` is `datamill reproduce --json`, null before both have ended."""
+
+    id: int
+    original: int
+    owner: str
+    state: str
+    margin: float
+    made_unix_s: float
+    verdict: Literal["", "reproduced", "not reproduced", "undecided"]
+    judgement: msgspec.Raw | None
