@@ -77,7 +77,7 @@ def make_phase(wall_time_ns: int = 1_000_000_000, **changes: Any) -> PhaseFacts:
 
 def make_record(trial_id: str, attempt: int = 1, **changes: Any) -> TrialRecord:
     fields: dict[str, Any] = {
-        "schema": 4,
+        "schema": 5,
         "experiment": "synthetic",
         "trial_id": trial_id,
         "attempt": attempt,

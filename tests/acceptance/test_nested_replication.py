@@ -95,7 +95,7 @@ def check_nesting(folder: Path, builds: int, executions: int) -> None:
         number = planned[record["trial_id"]]["build"]
         by_build[number].add(record["build"]["id"])
         digests[number].add(record["build"]["executables_sha256"])
-        assert record["schema"] == 4
+        assert record["schema"] == 5
     assert all(len(found) == 1 for found in by_build.values()), "executions of a build measure one build"
     assert len(set().union(*by_build.values())) == builds
     assert all(len(found) == 1 and None not in found for found in digests.values())

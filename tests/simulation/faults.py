@@ -212,8 +212,8 @@ class Faults:
                 b'{"schema": 1e999}',
                 whole[: len(whole) // 2],
                 whole.replace(b'"taken"', b'"unheard_of"'),
-                whole.replace(b'"schema":2', b'"schema":99'),
-                whole.replace(b'"schema":2', b'"schema":-1'),
+                whole.replace(b'"schema":3', b'"schema":99'),
+                whole.replace(b'"schema":3', b'"schema":-1'),
                 whole.replace(b"p0001", b"\xff\xfe"),
                 whole + whole,
             )
@@ -244,7 +244,7 @@ class Faults:
                 break
         kind = self._random.choice(FORGERIES)
         unknown = self._random.choice(("", "x", "9.9.9", "1.\x00.1"))
-        record = {"schema": 4, "outcome": "completed"}
+        record = {"schema": 5, "outcome": "completed"}
         hello = {
             "inventory": make_inventory(machine.name, machine.describe_host(), machine.clock_unix_ns()),
             "policy": machine.policy,

@@ -14,7 +14,7 @@ use crate::record::{Accelerator, HostFacts, IsolationKind, TrialRecord};
 use crate::spec::{KernelInterface, TrialSpec};
 
 /// Version of the messages between coordinator and worker. Each side refuses a newer one of the other, and says so.
-pub const FLEET_SCHEMA_VERSION: u32 = 2;
+pub const FLEET_SCHEMA_VERSION: u32 = 3;
 
 /// What a machine is and offers, as its worker sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

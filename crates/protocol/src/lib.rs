@@ -20,4 +20,4 @@ pub use schemas::write_schemas;
 pub use spec::*;
 
 /// Version of both records, and of what commands are measured by; a worker refuses a specification of another version.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;

@@ -21,9 +21,9 @@ from datamill.protocol.trial import (
     TrialSpec,
 )
 
-FLEET_SCHEMA_VERSION = 2
+FLEET_SCHEMA_VERSION = 3
 #: Versions of the messages that the coordinator still speaks.
-READ_FLEET_VERSIONS = (2,)
+READ_FLEET_VERSIONS = (3,)
 #: Versions of reports that it reads: of a worker that is too old enough is understood to say so.
 READ_REPORT_VERSIONS = (1, 2)
 

@@ -12,9 +12,9 @@ import msgspec
 
 from datamill.protocol.quiet import ProcessUse, QuietFacts, QuietRule
 
-SCHEMA_VERSION = 4
-#: Versions of trial records that are read: what 2, 3 and 4 added has defaults.
-READ_VERSIONS = (1, 2, 3, 4)
+SCHEMA_VERSION = 5
+#: Versions of trial records that are read: what 2 to 5 added has defaults.
+READ_VERSIONS = (1, 2, 3, 4, 5)
 
 IsolationWanted = Literal["auto", "guest", "confined", "user_namespace", "overlay", "plain"]
 BuildPolicy = Literal["fresh", "shared"]

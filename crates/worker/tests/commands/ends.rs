@@ -94,7 +94,7 @@ fn the_worker_ends_with_whoever_started_it() {
     let marker = marker();
     let worker = env!("CARGO_BIN_EXE_datamill-worker");
     let request = format!(
-        r#"{{"schema":4,"command":["sleep","{marker}"],"directory":"/","variables":{{}},"input":null,"output":"null","output_file":null,"timeout_s":0,"levels":{{}}}}"#
+        r#"{{"schema":5,"command":["sleep","{marker}"],"directory":"/","variables":{{}},"input":null,"output":"null","output_file":null,"timeout_s":0,"levels":{{}}}}"#
     );
     let script = format!(
         "(echo '{request}'; sleep 600) | {worker} measure-commands --parent $$ > /dev/null"

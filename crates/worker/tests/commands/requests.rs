@@ -23,7 +23,7 @@ fn the_greeting_tells_who_measures_and_that_nothing_is_kept_apart() {
 #[test]
 fn a_bad_line_is_answered_and_does_not_end_the_session() {
     let mut session = Session::begin();
-    for line in ["nonsense", "", "{}", r#"{"schema":4,"surprise":1}"#] {
+    for line in ["nonsense", "", "{}", r#"{"schema":5,"surprise":1}"#] {
         session.send(line);
         let answer = session.receive();
         let failure = answer.failure.unwrap();

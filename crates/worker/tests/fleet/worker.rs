@@ -200,7 +200,7 @@ pub fn lease(attempt: &str, package: &str, bytes: usize) -> Value {
         "attempt": attempt,
         "user": "alice",
         "spec": {
-            "schema": 4,
+            "schema": 5,
             "experiment": "an experiment",
             "trial_id": "t1",
             "attempt": 1,
