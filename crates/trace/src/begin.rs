@@ -56,9 +56,8 @@ pub extern "C" fn on_load() {
         say(State::UnknownVersion);
         return;
     };
-    record::STACKS.store(header.wants_stacks(), Ordering::Relaxed);
+    record::keep(header.wants_stacks(), header.wants_latencies());
     READY.store(true, Ordering::Relaxed);
-    record::LATENCIES.store(header.wants_latencies(), Ordering::Relaxed);
     LAYOUT.get_or_init(|| layout);
     forks::watch();
     if !header.wants_regions_only() {

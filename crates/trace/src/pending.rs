@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::allocator;
 use crate::events::Event;
 use crate::python::objects::Kind;
 use crate::readable::read_word;
@@ -41,7 +42,7 @@ pub static LEARNING: AtomicBool = AtomicBool::new(false);
 /// Keep a call until the next one.
 pub fn wait_for(pending: Pending) {
     prepare(pending);
-    WAITING.store(true, Ordering::Relaxed);
+    begin_waiting();
 }
 
 /// Keep a call whose block is not there yet.
@@ -49,12 +50,17 @@ pub fn prepare(pending: Pending) {
     unsafe { *SLOT.0.get() = Some(pending) };
 }
 
+fn begin_waiting() {
+    WAITING.store(true, Ordering::Relaxed);
+    allocator::look_at_frees(true);
+}
+
 /// The block is there: keep the call until the next one.
 pub fn wait_with(block: u64, call: Option<u64>) {
     if let Some(pending) = unsafe { (*SLOT.0.get()).as_mut() } {
         pending.block = block;
         pending.call = call;
-        WAITING.store(true, Ordering::Relaxed);
+        begin_waiting();
     }
 }
 
@@ -62,6 +68,7 @@ pub fn wait_with(block: u64, call: Option<u64>) {
 #[cold]
 pub fn settle() {
     WAITING.store(false, Ordering::Relaxed);
+    allocator::look_at_frees(false);
     let taken = unsafe { (*SLOT.0.get()).take() };
     let Some(pending) = taken else { return };
     let (candidates, count) = &pending.candidates;
