@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_count
 from datamill.report.allocators.annotated import annotate_sources
 from datamill.report.allocators.folded import fold_stacks
-from datamill.report.allocators.json import list_trace_values
+from datamill.report.allocators.json import list_metrics, list_trace_values
 from datamill.report.allocators.latencies import state_latencies
 from datamill.report.allocators.served import state_served
 from datamill.report.allocators.statement import list_limits, list_lines, list_totals, phrase_answer
@@ -47,6 +48,12 @@ MOST_CALLS = 2_000_000
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write what was found as JSON.",
+)
+@click.option(
+    "--metrics",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the totals as the metrics of a package, allocations_EVENT each: responses of an experiment.",
 )
 @click.option("--stacks", is_flag=True, help="Keep whole stacks, in the JSON.")
 @click.option(
@@ -101,6 +108,7 @@ MOST_CALLS = 2_000_000
 def trace(
     command: tuple[str, ...],
     json_file: Path | None,
+    metrics: Path | None,
     stacks: bool,
     folded: Path | None,
     latencies: Path | None,
@@ -139,7 +147,7 @@ def trace(
             "there is no program to trace",
             remedy="Type it last, such as: datamill allocators trace -- python script.py",
         )
-    for path in filter(None, (json_file, folded, latencies, served)):
+    for path in filter(None, (json_file, metrics, folded, latencies, served)):
         _check_place(path)
     if latencies is not None and served is not None:
         raise InputError(
@@ -169,6 +177,8 @@ def trace(
             traced.trace, stacks=stacks or folded is not None, latencies=traced.latencies
         )
         json_file.write_text(write_result([phrase_answer(traced.trace)], values, ()) + "\n", encoding="utf-8")
+    if metrics is not None:
+        metrics.write_text(json.dumps(list_metrics(traced.trace)) + "\n", encoding="utf-8")
     if folded is not None:
         folded.write_text("".join(f"{line}\n" for line in fold_stacks(traced.trace)), encoding="utf-8")
     if latencies is not None and traced.latencies is not None:
