@@ -13,6 +13,7 @@ import polars as pl
 from datamill.allocators.events import EVENTS
 from datamill.cli.console import clean_for_terminal
 from datamill.cli.timing.passing_lines import PassingLines
+from datamill.conduct.tracing.attach import trace_running
 from datamill.conduct.tracing.trace_allocations import TracedProgram, trace_allocations
 from datamill.execution.tracing.traced_program import end_alike
 from datamill.experiment.errors import InputError
@@ -94,7 +95,17 @@ MOST_CALLS = 2_000_000
     "--lines", type=click.IntRange(0), default=5, metavar="N", help="Lines of each event in the report [5]."
 )
 @click.option(
-    "--pid", type=int, metavar="N", help="Of a program that runs already: says what can be done instead."
+    "--pid",
+    type=int,
+    metavar="N",
+    help="Trace a program that runs already, CPython 3.14 or later, until it ends or Ctrl-C ends the trace.",
+)
+@click.option(
+    "--for",
+    "seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="With --pid, for so long.",
 )
 @click.option(
     "--annotate",
@@ -118,6 +129,7 @@ def trace(
     regions: bool,
     lines: int,
     pid: int | None,
+    seconds: float | None,
     annotate: bool,
     quiet: bool,
     live: bool | None,
@@ -135,18 +147,7 @@ def trace(
       datamill allocators trace --latencies calls.parquet -- python script.py
       datamill allocators trace --served commands.parquet -- redis-server --port 7777
     """  # noqa: D301 - click needs the backspace itself
-    if pid is not None:
-        raise InputError(
-            f"process {pid} already runs: the tracer must be in a program when it starts",
-            where="--pid",
-            remedy="Start it again with: datamill allocators trace --regions -- PROGRAM, and begin where it "
-            "says datamill.allocators.enable(); nothing is counted, and nothing slower, before.",
-        )
-    if not command:
-        raise InputError(
-            "there is no program to trace",
-            remedy="Type it last, such as: datamill allocators trace -- python script.py",
-        )
+    _check_what_is_traced(command, pid, regions or bool(latencies or served))
     for path in filter(None, (json_file, metrics, folded, latencies, served)):
         _check_place(path)
     if latencies is not None and served is not None:
@@ -163,14 +164,19 @@ def trace(
             )
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
     with _Totals() as totals:
-        traced = trace_allocations(
-            command,
-            stacks=stacks or folded is not None,
-            regions=regions,
-            latencies=calls if latencies is not None or served is not None else 0,
-            faults=faults,
-            served=served is not None,
-            look=totals.show if wants_live else None,
+        look = totals.show if wants_live else None
+        traced = (
+            trace_running(pid, stacks=stacks or folded is not None, seconds=seconds, look=look)
+            if pid is not None
+            else trace_allocations(
+                command,
+                stacks=stacks or folded is not None,
+                regions=regions,
+                latencies=calls if latencies is not None or served is not None else 0,
+                faults=faults,
+                served=served is not None,
+                look=look,
+            )
         )
     if json_file is not None:
         values = list_trace_values(
@@ -189,6 +195,26 @@ def trace(
         _print_report(traced, lines, annotate=annotate)
     end_alike(traced.status)
     sys.exit(traced.status)
+
+
+def _check_what_is_traced(command: tuple[str, ...], pid: int | None, needs_a_beginning: bool) -> None:
+    if not command and pid is None:
+        raise InputError(
+            "there is no program to trace",
+            remedy="Type it last, such as: datamill allocators trace -- python script.py",
+        )
+    if command and pid is not None:
+        raise InputError(
+            "a program is traced that runs already, or one that is started",
+            where="--pid",
+            remedy="Leave out --pid, or the program.",
+        )
+    if pid is not None and needs_a_beginning:
+        raise InputError(
+            "regions, latencies and what a server does are only seen in programs that are started here",
+            where="--pid",
+            remedy="Leave them out, or start the program with: datamill allocators trace -- PROGRAM",
+        )
 
 
 def _check_place(path: Path) -> None:
