@@ -1,9 +1,9 @@
 //! A call that was looked at, until the next one shows what became of its block.
 
 use std::cell::UnsafeCell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::allocator;
 use crate::events::Event;
 use crate::python::objects::Kind;
 use crate::readable::read_word;
@@ -50,9 +50,18 @@ pub fn prepare(pending: Pending) {
     unsafe { *SLOT.0.get() = Some(pending) };
 }
 
+/// Has blocks that are given back looked at, or no longer; the allocator's tables say how.
+pub static LOOK_AT_FREES: OnceLock<fn(bool)> = OnceLock::new();
+
+fn look_at_frees(look: bool) {
+    if let Some(have_looked_at) = LOOK_AT_FREES.get() {
+        have_looked_at(look);
+    }
+}
+
 fn begin_waiting() {
     WAITING.store(true, Ordering::Relaxed);
-    allocator::look_at_frees(true);
+    look_at_frees(true);
 }
 
 /// The block is there: keep the call until the next one.
@@ -68,7 +77,7 @@ pub fn wait_with(block: u64, call: Option<u64>) {
 #[cold]
 pub fn settle() {
     WAITING.store(false, Ordering::Relaxed);
-    allocator::look_at_frees(false);
+    look_at_frees(false);
     let taken = unsafe { (*SLOT.0.get()).take() };
     let Some(pending) = taken else { return };
     let (candidates, count) = &pending.candidates;

@@ -9,8 +9,8 @@ mod timed;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ};
-use crate::record;
 use crate::spin::PARALLEL;
+use crate::{pending, record};
 
 pub use slow::{settle_now, start_over};
 
@@ -116,6 +116,7 @@ fn our_entries() -> [&'static entry::Entries; 2] {
 
 /// Put ours around the tables that are in use. Needs the global lock.
 pub fn install(api: &Api) {
+    pending::LOOK_AT_FREES.get_or_init(|| look_at_frees);
     let [obj, mem] = our_entries();
     unsafe {
         let hot = &raw mut HOT;
@@ -150,7 +151,7 @@ pub fn install(api: &Api) {
 ///
 /// That is only needed while a call waits for what becomes of its block: at other times the interpreter frees as it
 /// does without us, which it may do without a call.
-pub fn look_at_frees(look: bool) {
+fn look_at_frees(look: bool) {
     if record::LATENCIES.load(Ordering::Relaxed) {
         return;
     }

@@ -42,7 +42,7 @@ pub fn prepare() {
     entries::served::WANTED.store(header.wants_served(), Relaxed);
     let found = allocator::find();
     if let Some(program) = ledger::add_program() {
-        crate::begin::fill_process(program, found.name());
+        program.fill(found.name());
         PROGRAM.store(std::ptr::from_ref(program).cast_mut(), Relaxed);
     }
     if header.wants_latencies() {

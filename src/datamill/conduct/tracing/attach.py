@@ -16,6 +16,8 @@ from datamill.conduct.tracing.trace_allocations import TracedProgram
 from datamill.execution.tracing.traced_program import opening_ledger
 from datamill.execution.tracing.tracer import LEDGER_VARIABLE, find_tracer
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.numbers import format_fixed
 
 #: The program executes the script when it next comes to a safe point; one that waits in C does not.
 _BEGINS_WITHIN_S = 10.0
@@ -53,7 +55,8 @@ def trace_running(
         look: called now and then with the totals so far.
 
     Raises:
-        InputError: there is no such process, or it is no CPython 3.14 or later that lets itself be looked at.
+        InputError: there is no such process, or it is not a CPython of 3.14 or later that lets itself be
+        looked at.
     """
     program = _find_program(pid)
     tracer = find_tracer()
@@ -65,8 +68,9 @@ def trace_running(
         while not _has_begun(ledger):
             if time.monotonic() > deadline:
                 raise InputError(
-                    f"process {pid} came to no place where it can be looked at in {_BEGINS_WITHIN_S:g} s",
-                    where="--pid",
+                    f"process {pid} came to no place where it can be looked at in "
+                    f"{format_fixed(_BEGINS_WITHIN_S, 0)} s",
+                    where=argument("pid", verb="allocators trace"),
                     remedy="It may wait outside Python, as for input: try again while it works.",
                 )
             time.sleep(_LOOK_EVERY_S)
@@ -85,17 +89,22 @@ def _find_program(pid: int) -> str:
         program = str(Path(f"/proc/{pid}/exe").readlink())
     except OSError as error:
         reason = "is not here" if isinstance(error, FileNotFoundError) else "is another user's"
-        raise InputError(f"process {pid} {reason}", where="--pid", remedy="ps lists processes.") from error
+        raise InputError(
+            f"process {pid} {reason}",
+            where=argument("pid", verb="allocators trace"),
+            remedy="ps lists processes.",
+        ) from error
     try:
         asked = _run_like(program, pid, _CAN_ATTACH) if "python" in Path(program).name else None
     except (OSError, subprocess.TimeoutExpired):
         asked = None
     if asked is None or asked.stdout.strip() != "True":
         raise InputError(
-            f"process {pid} already runs, and {program} is no CPython 3.14 or later that lets itself be "
+            f"process {pid} already runs, and {program} is not a CPython of 3.14 or later that lets "
+            "itself be "
             "looked at",
-            where="--pid",
-            remedy="Start it again with: datamill allocators trace --regions -- PROGRAM, and begin where it "
+            where=argument("pid", verb="allocators trace"),
+            remedy="Start it again as a program of which only regions are traced, and begin where it "
             "says datamill.allocators.enable(); nothing is counted, and nothing slower, before.",
         )
     return program
@@ -109,7 +118,7 @@ def _execute(program: str, pid: int, script: Path, text: str) -> None:
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
         raise InputError(
             f"process {pid} does not let itself be looked at: {said}",
-            where="--pid",
+            where=argument("pid", verb="allocators trace"),
             remedy="That takes the rights of a debugger (ptrace): be root or its user, and see "
             "/proc/sys/kernel/yama/ptrace_scope.",
         )
