@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ def trace(
             "allocators",
             "trace",
             *options,
-            "--",
+            *(["--"] if command else []),
             *command,
         ],
         capture_output=True,
@@ -226,7 +227,7 @@ def test_a_static_program_is_said_to_have_no_tracer(tmp_path: Path) -> None:
         (("--json", "no/such/found.json"), ("true",), "there is no such folder"),
         (("--json", "."), ("true",), "is a folder"),
         (("--latencies", "calls.txt"), ("true",), "is not the name of a table"),
-        (("--pid", "1"), (), "process 1 already runs"),
+        (("--pid", "1"), (), "process 1 "),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_runs(
@@ -236,6 +237,41 @@ def test_what_cannot_be_done_is_said_before_anything_runs(
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_program_that_already_runs_is_traced_where_its_interpreter_offers_that(tmp_path: Path) -> None:
+    python = shutil.which("python3.14")
+    if python is None:
+        pytest.skip("no python3.14 here")
+    loop = (
+        f"import time\nwhile True:\n    exec(compile({APPENDS!r}, 'growing', 'exec'))\n    time.sleep(0.01)\n"
+    )
+    program = subprocess.Popen([python, write(tmp_path, "loop.py", loop)])
+    try:
+        options = ("--json", "found.json", "--pid", str(program.pid), "--for", "1")
+        done = trace(tmp_path, options=options)
+        assert done.returncode == 0, done.stderr
+        assert program.poll() is None
+    finally:
+        program.kill()
+        program.wait()
+    found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    counted = count(found, "list_resize", "growing")
+    assert counted > REALLOCATIONS
+    # Whole rounds, but for the first and the last.
+    assert counted % REALLOCATIONS == 0
+
+
+def test_a_program_that_offers_no_way_in_is_named(tmp_path: Path) -> None:
+    program = subprocess.Popen(["sleep", "60"])
+    try:
+        done = trace(tmp_path, options=("--pid", str(program.pid)))
+    finally:
+        program.kill()
+        program.wait()
+    assert done.returncode == 2
+    assert f"process {program.pid} already runs" in done.stderr
+    assert "datamill.allocators.enable()" in done.stderr
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:

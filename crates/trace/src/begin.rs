@@ -56,9 +56,8 @@ pub extern "C" fn on_load() {
         say(State::UnknownVersion);
         return;
     };
-    record::STACKS.store(header.wants_stacks(), Ordering::Relaxed);
+    record::keep(header.wants_stacks(), header.wants_latencies());
     READY.store(true, Ordering::Relaxed);
-    record::LATENCIES.store(header.wants_latencies(), Ordering::Relaxed);
     LAYOUT.get_or_init(|| layout);
     forks::watch();
     if !header.wants_regions_only() {
@@ -72,26 +71,9 @@ const MARK: usize = 0x6461_7461_6d69_6c6c;
 
 fn write_down(api: &Api) {
     if let Some(process) = ledger::add_process() {
-        fill_process(process, api.version_text());
+        process.fill(api.version_text());
         PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
     }
-}
-
-/// Write down who a process is; `version` is that of what is traced in it.
-pub fn fill_process(process: &Process, version: &[u8]) {
-    process.pid.store(std::process::id(), Ordering::Relaxed);
-    let fill = |place: *const u8, room: usize, text: &[u8]| unsafe {
-        std::ptr::copy_nonoverlapping(text.as_ptr(), place.cast_mut(), text.len().min(room - 1));
-    };
-    fill(process.version.as_ptr(), process.version.len(), version);
-    let mut program = [0_u8; 384];
-    let path = c"/proc/self/exe".as_ptr();
-    let length = unsafe { libc::readlink(path, program.as_mut_ptr().cast(), program.len() - 1) };
-    fill(
-        process.program.as_ptr(),
-        process.program.len(),
-        &program[..usize::try_from(length).unwrap_or(0)],
-    );
 }
 
 /// How far the interpreter is.

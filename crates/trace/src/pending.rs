@@ -1,6 +1,7 @@
 //! A call that was looked at, until the next one shows what became of its block.
 
 use std::cell::UnsafeCell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::events::Event;
@@ -41,7 +42,7 @@ pub static LEARNING: AtomicBool = AtomicBool::new(false);
 /// Keep a call until the next one.
 pub fn wait_for(pending: Pending) {
     prepare(pending);
-    WAITING.store(true, Ordering::Relaxed);
+    begin_waiting();
 }
 
 /// Keep a call whose block is not there yet.
@@ -49,12 +50,26 @@ pub fn prepare(pending: Pending) {
     unsafe { *SLOT.0.get() = Some(pending) };
 }
 
+/// Has blocks that are given back looked at, or no longer; the allocator's tables say how.
+pub static LOOK_AT_FREES: OnceLock<fn(bool)> = OnceLock::new();
+
+fn look_at_frees(look: bool) {
+    if let Some(have_looked_at) = LOOK_AT_FREES.get() {
+        have_looked_at(look);
+    }
+}
+
+fn begin_waiting() {
+    WAITING.store(true, Ordering::Relaxed);
+    look_at_frees(true);
+}
+
 /// The block is there: keep the call until the next one.
 pub fn wait_with(block: u64, call: Option<u64>) {
     if let Some(pending) = unsafe { (*SLOT.0.get()).as_mut() } {
         pending.block = block;
         pending.call = call;
-        WAITING.store(true, Ordering::Relaxed);
+        begin_waiting();
     }
 }
 
@@ -62,6 +77,7 @@ pub fn wait_with(block: u64, call: Option<u64>) {
 #[cold]
 pub fn settle() {
     WAITING.store(false, Ordering::Relaxed);
+    look_at_frees(false);
     let taken = unsafe { (*SLOT.0.get()).take() };
     let Some(pending) = taken else { return };
     let (candidates, count) = &pending.candidates;

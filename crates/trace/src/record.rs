@@ -14,6 +14,16 @@ pub static STACKS: AtomicBool = AtomicBool::new(false);
 /// Whether the latency of every request is kept.
 pub static LATENCIES: AtomicBool = AtomicBool::new(false);
 
+/// Whether neither is, so that a line's counters are all that an event needs.
+static PLAIN: AtomicBool = AtomicBool::new(false);
+
+/// Say whether whole stacks are kept, and latencies.
+pub fn keep(stacks: bool, latencies: bool) {
+    STACKS.store(stacks, Ordering::Relaxed);
+    LATENCIES.store(latencies, Ordering::Relaxed);
+    PLAIN.store(!stacks && !latencies, Ordering::Relaxed);
+}
+
 /// A place in the program: its line and, where stacks are kept, its stack.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Place {
@@ -148,8 +158,10 @@ fn find_counters(instruction: u64) -> &'static mut (u64, Option<&'static Counts>
 /// Count an event where the program is.
 #[inline]
 pub fn count_here(event: crate::events::Event) {
-    let is_plain = !STACKS.load(Ordering::Relaxed) && !LATENCIES.load(Ordering::Relaxed);
-    if let (true, Some(instruction)) = (is_plain, frames::innermost_instruction()) {
+    if let (true, Some(instruction)) = (
+        PLAIN.load(Ordering::Relaxed),
+        frames::innermost_instruction(),
+    ) {
         if let (known, Some(counts)) = find_counters(instruction)
             && *known == instruction
         {

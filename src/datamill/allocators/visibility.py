@@ -41,14 +41,13 @@ _NATIVE_LIMITS = {
     State.NO_CACHE: "refills of thread caches are not counted: where this allocator keeps its free blocks "
     "could not be found out",
     State.NO_FAULTS: "page faults are not counted: the kernel lets only the privileged count them cheaply "
-    "(kernel.perf_event_paranoid), or there were too many threads; --faults asks for them in two calls a "
-    "request",
+    "(kernel.perf_event_paranoid), or there were too many threads; where faults are asked for, the kernel is "
+    "called twice for each request instead",
 }
 
 _NEVER_ASKED = (
     "nothing is counted: it asked for no memory through malloc and what is like it, as where its "
-    "allocator is "
-    "linked into it"
+    "allocator is linked into it"
 )
 
 #: What no trace of CPython sees.
@@ -62,7 +61,7 @@ ALWAYS = (
 ALWAYS_NATIVE = (
     "Of native programs, requests are seen that go through malloc, calloc, realloc, their aligned forms "
     "and operator "
-    "new: what a program maps by itself, or takes from an allocator of its own, is not counted.",
+    "new: what a program maps by itself, or takes from an allocator that is part of it, is not counted.",
     "Where glibc's main heap cannot be extended, it maps memory in its place, which is not counted.",
 )
 

@@ -10,6 +10,8 @@ use super::{Hot, hooks, timed};
 #[cfg(target_arch = "x86_64")]
 use crate::pending::WAITING;
 use crate::python::AllocatorTable;
+#[cfg(target_arch = "x86_64")]
+use crate::python::objects::SMALL_KEYS;
 
 type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Calloc = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
@@ -79,8 +81,6 @@ macro_rules! entries {
 }
 
 entries! {
-    obj_malloc => hooks::obj_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
-    mem_malloc => hooks::mem_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
     obj_calloc => hooks::obj_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
     mem_calloc => hooks::mem_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
     obj_realloc => hooks::obj_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
@@ -91,6 +91,103 @@ entries! {
     timed_mem_calloc => timed::mem_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
     timed_obj_realloc => timed::obj_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
     timed_mem_realloc => timed::mem_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+entries! {
+    obj_malloc => hooks::obj_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+    mem_malloc => hooks::mem_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+}
+
+/// Sizes in bytes of small blocks that may be the table of a container: of a dictionary, in the domain of memory also
+/// of a set.
+#[cfg(target_arch = "x86_64")]
+const fn list_tables(is_mem: bool) -> [bool; 513] {
+    let mut tables = [false; 513];
+    let mut size = 8;
+    while size <= 512 {
+        tables[size] =
+            SMALL_KEYS >> (size / 8 - 1) & 1 == 1 || (is_mem && (size == 256 || size == 512));
+        size += 8;
+    }
+    tables
+}
+
+#[cfg(target_arch = "x86_64")]
+static OBJ_TABLES: [bool; 513] = list_tables(false);
+#[cfg(target_arch = "x86_64")]
+static MEM_TABLES: [bool; 513] = list_tables(true);
+
+/// `malloc`, by hand: of most requests nothing is left to do but to see that they are no event, and a compiler saves and
+/// restores for the few that are.
+#[cfg(target_arch = "x86_64")]
+macro_rules! mallocs {
+    ($($entry:ident => $hook:path, $made:path, $tables:path, $malloc:path;)*) => { $(
+        #[unsafe(naked)]
+        unsafe extern "C" fn $entry(_ctx: *mut c_void, _size: usize) -> *mut c_void {
+            naked_asm!(
+                ".cfi_startproc",
+                "cmp byte ptr [rip + {waiting}], 0",
+                "jne 4f",
+                "push rbx",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbx, -16",
+                "mov rbx, rsi",
+                "call qword ptr [rip + {hot} + {malloc}]",
+                "lea rcx, [rbx - 1]",
+                "cmp rcx, qword ptr [rip + {hot} + {small}]",
+                "jae 3f",
+                "test rax, rax",
+                "je 2f",
+                "mov rdx, qword ptr [rip + {hot} + {keep}]",
+                "and rdx, rax",
+                // The first block of a pool.
+                "cmp dword ptr [rdx], 1",
+                "je 3f",
+                "lea rcx, [rip + {tables}]",
+                "cmp byte ptr [rcx + rbx], 0",
+                "jne 3f",
+                "2:",
+                "pop rbx",
+                ".cfi_remember_state",
+                ".cfi_def_cfa_offset 8",
+                ".cfi_restore rbx",
+                "ret",
+                "3:",
+                ".cfi_restore_state",
+                "mov rdi, rax",
+                "mov rsi, rbx",
+                "pop rbx",
+                ".cfi_def_cfa_offset 8",
+                ".cfi_restore rbx",
+                "mov rdx, rsp",
+                "jmp {made}",
+                "4:",
+                "mov rdx, rsp",
+                "jmp {hook}",
+                ".cfi_endproc",
+                waiting = sym WAITING,
+                hot = sym HOT,
+                malloc = const $malloc,
+                small = const offset_of!(Hot, small),
+                keep = const offset_of!(Hot, pool_keep),
+                tables = sym $tables,
+                made = sym $made,
+                hook = sym $hook,
+            )
+        }
+    )* };
+}
+
+#[cfg(target_arch = "x86_64")]
+const OBJ_MALLOC: usize = offset_of!(Hot, obj) + offset_of!(AllocatorTable, malloc);
+#[cfg(target_arch = "x86_64")]
+const MEM_MALLOC: usize = offset_of!(Hot, mem) + offset_of!(AllocatorTable, malloc);
+
+#[cfg(target_arch = "x86_64")]
+mallocs! {
+    obj_malloc => hooks::obj_malloc, hooks::obj_made, OBJ_TABLES, OBJ_MALLOC;
+    mem_malloc => hooks::mem_malloc, hooks::mem_made, MEM_TABLES, MEM_MALLOC;
 }
 
 /// From the beginning of [`super::Hot`] to the functions that free.

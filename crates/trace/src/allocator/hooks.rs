@@ -41,6 +41,13 @@ unsafe fn allocate(
     }
     let malloc: Malloc = unsafe { std::mem::transmute(table.malloc) };
     let block = unsafe { malloc(ctx, size) };
+    unsafe { look_at_made(hot, block, size, at, is_mem) };
+    block
+}
+
+/// Look at a block that a request got.
+#[inline(always)]
+unsafe fn look_at_made(hot: &Hot, block: *mut c_void, size: usize, at: u64, is_mem: bool) {
     if size.wrapping_sub(1) < hot.small.load(Relaxed) {
         if unsafe { is_first_of_pool(hot, block) } {
             slow::pool_taken();
@@ -53,6 +60,19 @@ unsafe fn allocate(
     } else {
         slow::large_made(block as u64, size as u64, at, is_mem);
     }
+}
+
+/// What [`super::entry`] leaves of `malloc` of the domain of objects, where a block may be part of an event.
+#[cfg(target_arch = "x86_64")]
+pub unsafe extern "C" fn obj_made(block: *mut c_void, size: usize, at: u64) -> *mut c_void {
+    unsafe { look_at_made(hot(), block, size, at, false) };
+    block
+}
+
+/// The same for the domain of memory.
+#[cfg(target_arch = "x86_64")]
+pub unsafe extern "C" fn mem_made(block: *mut c_void, size: usize, at: u64) -> *mut c_void {
+    unsafe { look_at_made(hot(), block, size, at, true) };
     block
 }
 

@@ -9,8 +9,8 @@ mod timed;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ};
-use crate::record;
 use crate::spin::PARALLEL;
+use crate::{pending, record};
 
 pub use slow::{settle_now, start_over};
 
@@ -21,8 +21,9 @@ pub struct Hot {
     pub mem: AllocatorTable,
     /// Requests of 1 to so many bytes are served from pools.
     pub small: AtomicUsize,
-    /// From an address in a pool to its header: what is cut off.
+    /// From an address in a pool to its header: what is cut off, and what is kept.
     pub pool_mask: AtomicU64,
+    pub pool_keep: AtomicU64,
     pub arena: ArenaTable,
     pub arena_size: AtomicUsize,
     /// Blocks of their own mapping can be told by the word before them.
@@ -45,6 +46,7 @@ pub static mut HOT: Hot = Hot {
     mem: NOTHING,
     small: AtomicUsize::new(0),
     pool_mask: AtomicU64::new(0),
+    pool_keep: AtomicU64::new(0),
     arena: ArenaTable {
         ctx: std::ptr::null_mut(),
         alloc: 0,
@@ -95,6 +97,8 @@ pub fn look_at_pools(api: &Api) -> bool {
     hot.small.store(512 - found.padding, Ordering::Relaxed);
     hot.padding.store(found.padding, Ordering::Relaxed);
     hot.pool_mask.store(found.pool_size - 1, Ordering::Relaxed);
+    hot.pool_keep
+        .store(!(found.pool_size - 1), Ordering::Relaxed);
     // An arena has 64 pools, with pools of either size.
     hot.arena_size
         .store(found.pool_size as usize * 64, Ordering::Relaxed);
@@ -112,6 +116,7 @@ fn our_entries() -> [&'static entry::Entries; 2] {
 
 /// Put ours around the tables that are in use. Needs the global lock.
 pub fn install(api: &Api) {
+    pending::LOOK_AT_FREES.get_or_init(|| look_at_frees);
     let [obj, mem] = our_entries();
     unsafe {
         let hot = &raw mut HOT;
@@ -119,13 +124,13 @@ pub fn install(api: &Api) {
         (api.get_allocator)(OBJ, &raw mut table);
         if table.malloc != obj.0 as usize {
             (*hot).obj = table;
-            let mut ours = entry::around(&table, obj);
+            let mut ours = make_table(&table, obj);
             (api.set_allocator)(OBJ, &raw mut ours);
         }
         (api.get_allocator)(MEM, &raw mut table);
         if table.malloc != mem.0 as usize {
             (*hot).mem = table;
-            let mut ours = entry::around(&table, mem);
+            let mut ours = make_table(&table, mem);
             (api.set_allocator)(MEM, &raw mut ours);
         }
         let mut arena = (*hot).arena;
@@ -139,6 +144,42 @@ pub fn install(api: &Api) {
             };
             (api.set_arena_allocator)(&raw mut ours);
         }
+    }
+}
+
+/// Have blocks that are given back looked at, or no longer. Needs the global lock.
+///
+/// That is only needed while a call waits for what becomes of its block: at other times the interpreter frees as it
+/// does without us, which it may do without a call.
+fn look_at_frees(look: bool) {
+    if record::LATENCIES.load(Ordering::Relaxed) {
+        return;
+    }
+    let Some(api) = crate::python::api() else {
+        return;
+    };
+    let [obj, mem] = our_entries();
+    unsafe {
+        let hot = &raw const HOT;
+        for (domain, ours, theirs) in [(OBJ, obj, &(*hot).obj), (MEM, mem, &(*hot).mem)] {
+            let mut table = NOTHING;
+            (api.get_allocator)(domain, &raw mut table);
+            // Not where somebody has put another around ours.
+            if table.malloc == ours.0 as usize {
+                table.free = if look { ours.3 as usize } else { theirs.free };
+                (api.set_allocator)(domain, &raw mut table);
+            }
+        }
+    }
+}
+
+/// Our entries around a table, as they are put in place.
+fn make_table(table: &AllocatorTable, ours: &entry::Entries) -> AllocatorTable {
+    let around = entry::around(table, ours);
+    let frees = record::LATENCIES.load(Ordering::Relaxed);
+    AllocatorTable {
+        free: if frees { around.free } else { table.free },
+        ..around
     }
 }
 

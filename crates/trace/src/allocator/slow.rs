@@ -15,7 +15,7 @@ use crate::readable::{can_read, read_word};
 use crate::record::{count_here, find_place};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
-use crate::sites::{Answer, Verdict, classify, learn};
+use crate::sites::{Answer, Site, Verdict, classify, learn};
 use crate::spin::Spin;
 
 /// Held while tables of ours are in use: interpreters with locks of their own call at the same time.
@@ -117,12 +117,30 @@ pub fn large_made(block: u64, size: u64, at: u64, is_mem: bool) {
     mapped_maybe(0, block, size);
 }
 
+#[inline(always)]
 fn table_made(kind: Kind, block: u64, at: u64) {
-    table_made_in(kind, block, at, None);
+    if block == 0 {
+        return;
+    }
+    at_work(|| match classify(kind, at) {
+        Verdict::Not => {}
+        Verdict::Is => count(event_of(kind)),
+        Verdict::Ask(site) => ask(kind, block, at, site),
+    });
 }
 
-/// A block that may be a table was returned; where its request is `timed`, the container's move is as well.
-pub fn table_made_in(kind: Kind, block: u64, at: u64, timed: Option<(u64, u64)>) {
+/// Keep a call until the next one shows whether its block became a container's.
+#[cold]
+#[inline(never)]
+fn ask(kind: Kind, block: u64, at: u64, site: Option<Site>) {
+    note_asked();
+    let candidates = find_containers(at, kind, None);
+    wait(kind, block, candidates, site, unwind(at));
+}
+
+/// A block that may be a table was returned in a request that began and ended then: the
+/// container's move is timed as well.
+pub fn table_made_in(kind: Kind, block: u64, at: u64, (begin, end): (u64, u64)) {
     if block == 0 {
         return;
     }
@@ -131,9 +149,7 @@ pub fn table_made_in(kind: Kind, block: u64, at: u64, timed: Option<(u64, u64)>)
         Verdict::Not => {}
         Verdict::Is => {
             count(event_of(kind));
-            if timed.is_some() {
-                moving = find_containers(at, kind, None);
-            }
+            moving = find_containers(at, kind, None);
         }
         Verdict::Ask(site) => {
             note_asked();
@@ -142,7 +158,7 @@ pub fn table_made_in(kind: Kind, block: u64, at: u64, timed: Option<(u64, u64)>)
             wait(kind, block, candidates, site, unwind(at));
         }
     });
-    if let (Some((begin, end)), true) = (timed, moving.1 > 0) {
+    if moving.1 > 0 {
         at_work(|| {
             if let Some(call) = latency::current() {
                 latency::grow(call, kind, block, moving, begin, clock::read() - end);
@@ -174,13 +190,7 @@ fn note_asked() {
     }
 }
 
-fn wait(
-    kind: Kind,
-    block: u64,
-    candidates: Candidates,
-    site: Option<crate::sites::Site>,
-    steps: Steps,
-) {
+fn wait(kind: Kind, block: u64, candidates: Candidates, site: Option<Site>, steps: Steps) {
     pending::wait_for(Pending {
         kind,
         block,

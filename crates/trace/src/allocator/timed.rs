@@ -76,9 +76,9 @@ unsafe fn allocate(
         is_keys_size(size as u64)
     };
     if is_keys {
-        slow::table_made_in(Kind::Dict, block as u64, at, Some((begin, end)));
+        slow::table_made_in(Kind::Dict, block as u64, at, (begin, end));
     } else if is_mem && is_set_size(size as u64) {
-        slow::table_made_in(Kind::Set, block as u64, at, Some((begin, end)));
+        slow::table_made_in(Kind::Set, block as u64, at, (begin, end));
     }
     timed.leave();
     block

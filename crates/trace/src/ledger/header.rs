@@ -134,4 +134,26 @@ impl Process {
     pub fn say(&self, state: State) {
         self.state.fetch_or(state as u32, Ordering::Relaxed);
     }
+
+    /// Write down who a process is; `version` is that of what is traced in it.
+    pub fn fill(&self, version: &[u8]) {
+        self.pid.store(std::process::id(), Ordering::Relaxed);
+        let fill = |place: *const u8, room: usize, text: &[u8]| unsafe {
+            std::ptr::copy_nonoverlapping(
+                text.as_ptr(),
+                place.cast_mut(),
+                text.len().min(room - 1),
+            );
+        };
+        fill(self.version.as_ptr(), self.version.len(), version);
+        let mut program = [0_u8; 384];
+        let path = c"/proc/self/exe".as_ptr();
+        let length =
+            unsafe { libc::readlink(path, program.as_mut_ptr().cast(), program.len() - 1) };
+        fill(
+            self.program.as_ptr(),
+            self.program.len(),
+            &program[..usize::try_from(length).unwrap_or(0)],
+        );
+    }
 }

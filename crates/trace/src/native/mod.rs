@@ -18,7 +18,7 @@ pub use entries::resolve;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use crate::ledger::{self, Process, State};
-use crate::record::{LATENCIES, STACKS};
+use crate::record;
 
 /// Whether requests are looked at.
 static COUNTING: AtomicBool = AtomicBool::new(false);
@@ -37,12 +37,12 @@ pub fn prepare() {
     let Some(header) = ledger::header() else {
         return;
     };
-    STACKS.store(header.wants_stacks(), Relaxed);
-    LATENCIES.store(header.wants_latencies() && !header.wants_served(), Relaxed);
+    let latencies = header.wants_latencies() && !header.wants_served();
+    record::keep(header.wants_stacks(), latencies);
     entries::served::WANTED.store(header.wants_served(), Relaxed);
     let found = allocator::find();
     if let Some(program) = ledger::add_program() {
-        crate::begin::fill_process(program, found.name());
+        program.fill(found.name());
         PROGRAM.store(std::ptr::from_ref(program).cast_mut(), Relaxed);
     }
     if header.wants_latencies() {

@@ -98,11 +98,41 @@ const fn keys_sizes(log: u32) -> [u64; 2] {
     [32 + index + entries * 16, 32 + index + entries * 24]
 }
 
-/// Whether a table of keys may have that size.
-pub fn is_keys_size(size: u64) -> bool {
-    if size < 120 {
-        return false;
+/// Sizes below this are looked up.
+const LOOKED_UP: u64 = 1 << 15;
+
+/// A bit for each multiple of eight that a table of keys may have as its size.
+static KEYS_SIZES: [u64; (LOOKED_UP / 512) as usize] = {
+    let mut bits = [0; (LOOKED_UP / 512) as usize];
+    let mut log = 3;
+    while log < 16 {
+        let sizes = keys_sizes(log);
+        let mut number = 0;
+        while number < 2 {
+            if sizes[number] < LOOKED_UP {
+                let place = sizes[number] / 8;
+                bits[(place / 64) as usize] |= 1 << (place % 64);
+            }
+            number += 1;
+        }
+        log += 1;
     }
+    bits
+};
+
+/// Whether a table of keys may have that size.
+#[inline(always)]
+pub fn is_keys_size(size: u64) -> bool {
+    if size < LOOKED_UP {
+        let place = size / 8;
+        size.is_multiple_of(8) && KEYS_SIZES[(place / 64) as usize] >> (place % 64) & 1 == 1
+    } else {
+        is_large_keys_size(size)
+    }
+}
+
+#[inline(never)]
+fn is_large_keys_size(size: u64) -> bool {
     // A place takes 11 to 24 bytes with its part of the entries and of the index.
     let guess = 63 - (size / 12).leading_zeros();
     (guess.saturating_sub(2).max(3)..=guess + 1).any(|log| keys_sizes(log).contains(&size))

@@ -89,9 +89,111 @@ pub enum Answer {
     Unclear,
 }
 
+/// A verdict that holds for so many calls more from the same place, with the caller's where one is not enough.
+#[derive(Clone, Copy)]
+struct Verdicts {
+    address: u64,
+    /// To the caller's return address, and that; 0 where it does not matter.
+    step: u32,
+    left: u32,
+    caller: u64,
+    kind: u8,
+    serves: bool,
+}
+
+const NO_VERDICT: Verdicts = Verdicts {
+    address: 0,
+    step: 0,
+    left: 0,
+    caller: 0,
+    kind: 0,
+    serves: false,
+};
+const VERDICTS: usize = 256;
+
+struct Known(UnsafeCell<[Verdicts; VERDICTS]>);
+
+// Used under the lock of the slow path only.
+unsafe impl Sync for Known {}
+
+static KNOWN: Known = Known(UnsafeCell::new([NO_VERDICT; VERDICTS]));
+
+/// Where a verdict about calls from an address is: callers of one function have places of their own.
+#[inline(always)]
+fn find_verdict(address: u64, caller: u64) -> &'static mut Verdicts {
+    let known = unsafe { &mut *KNOWN.0.get() };
+    &mut known[((address >> 1) ^ (caller >> 3)) as usize % VERDICTS]
+}
+
 /// Say what is known of a call whose return address is at `at` on the stack.
+#[inline(always)]
 pub fn classify(kind: Kind, at: u64) -> Verdict {
+    let read = |place: u64| unsafe { *(place as *const u64) };
+    let address = read(at);
+    let alone = find_verdict(address, 0);
+    let known = if alone.address == address && alone.step > 0 {
+        find_verdict(address, read(at + u64::from(alone.step)))
+    } else {
+        alone
+    };
+    if known.address == address
+        && known.kind == kind as u8
+        && known.left > 0
+        && (known.step == 0 || known.caller == read(at + u64::from(known.step)))
+    {
+        known.left -= 1;
+        return if known.serves {
+            Verdict::Is
+        } else {
+            Verdict::Not
+        };
+    }
+    classify_slowly(kind, at)
+}
+
+/// Keep a verdict until its chain is to be asked again; calls until then are taken as made.
+fn keep_verdict(kind: Kind, at: u64, step: u32, serves: bool, entry: &mut Entry) {
+    let read = |place: u64| unsafe { *(place as *const u64) };
+    let address = read(at);
+    let caller = if step == 0 {
+        0
+    } else {
+        read(at + u64::from(step))
+    };
+    let due = entry.calls.max(ASK_AGAIN - 1).saturating_add(1);
+    let left = due
+        .checked_next_power_of_two()
+        .map_or(0, |due| due - entry.calls - 1);
+    if left == 0 {
+        return;
+    }
+    entry.calls += left;
+    let verdict = Verdicts {
+        address,
+        step,
+        left,
+        caller,
+        kind: kind as u8,
+        serves,
+    };
+    *find_verdict(address, caller) = verdict;
+    if step > 0 {
+        let alone = find_verdict(address, 0);
+        if alone.address != address || alone.step != step {
+            // Leads to those of its callers.
+            *alone = Verdicts { left: 0, ..verdict };
+        }
+    }
+}
+
+fn forget_verdicts() {
+    unsafe { *KNOWN.0.get() = [NO_VERDICT; VERDICTS] };
+}
+
+#[inline(never)]
+fn classify_slowly(kind: Kind, at: u64) -> Verdict {
     let (entries, used) = unsafe { &mut *TABLE.0.get() };
+    let (first, mut step) = (at, 0);
     let mut at = at;
     let mut key = kind as u64 + 1;
     for level in 0..MOST_LEVELS as u8 {
@@ -106,9 +208,18 @@ pub fn classify(kind: Kind, at: u64) -> Verdict {
         match entry.state {
             State::Learning | State::Asked => return Verdict::Ask(site),
             State::Is | State::Not if is_due => return Verdict::Ask(site),
-            State::Is => return Verdict::Is,
-            State::Not => return Verdict::Not,
-            State::Deeper => at += u64::from(entry.step),
+            State::Is | State::Not => {
+                let serves = entry.state == State::Is;
+                // The verdict of a third caller and beyond is looked up each time.
+                if level < 2 {
+                    keep_verdict(kind, first, step, serves, entry);
+                }
+                return if serves { Verdict::Is } else { Verdict::Not };
+            }
+            State::Deeper => {
+                step = entry.step;
+                at += u64::from(entry.step);
+            }
         }
     }
     Verdict::Ask(None)
@@ -184,6 +295,9 @@ pub fn learn(site: Option<Site>, answer: Answer, steps: &Steps, strict: bool) ->
         _ if entry.positives >= ENOUGH_POSITIVES => State::Is,
         _ => was,
     };
+    if entry.state != was {
+        forget_verdicts();
+    }
     answer == Answer::Grown || (was == State::Is && answer != Answer::Other)
 }
 

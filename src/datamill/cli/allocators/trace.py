@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,13 +13,14 @@ import polars as pl
 from datamill.allocators.events import EVENTS
 from datamill.cli.console import clean_for_terminal
 from datamill.cli.timing.passing_lines import PassingLines
+from datamill.conduct.tracing.attach import trace_running
 from datamill.conduct.tracing.trace_allocations import TracedProgram, trace_allocations
 from datamill.execution.tracing.traced_program import end_alike
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_count
 from datamill.report.allocators.annotated import annotate_sources
 from datamill.report.allocators.folded import fold_stacks
-from datamill.report.allocators.json import list_trace_values
+from datamill.report.allocators.json import list_metrics, list_trace_values
 from datamill.report.allocators.latencies import state_latencies
 from datamill.report.allocators.served import state_served
 from datamill.report.allocators.statement import list_limits, list_lines, list_totals, phrase_answer
@@ -47,6 +49,12 @@ MOST_CALLS = 2_000_000
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write what was found as JSON.",
+)
+@click.option(
+    "--metrics",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the totals as the metrics of a package, allocations_EVENT each: responses of an experiment.",
 )
 @click.option("--stacks", is_flag=True, help="Keep whole stacks, in the JSON.")
 @click.option(
@@ -87,7 +95,17 @@ MOST_CALLS = 2_000_000
     "--lines", type=click.IntRange(0), default=5, metavar="N", help="Lines of each event in the report [5]."
 )
 @click.option(
-    "--pid", type=int, metavar="N", help="Of a program that runs already: says what can be done instead."
+    "--pid",
+    type=int,
+    metavar="N",
+    help="Trace a program that runs already, CPython 3.14 or later, until it ends or Ctrl-C ends the trace.",
+)
+@click.option(
+    "--for",
+    "seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="With --pid, for so long.",
 )
 @click.option(
     "--annotate",
@@ -101,6 +119,7 @@ MOST_CALLS = 2_000_000
 def trace(
     command: tuple[str, ...],
     json_file: Path | None,
+    metrics: Path | None,
     stacks: bool,
     folded: Path | None,
     latencies: Path | None,
@@ -110,6 +129,7 @@ def trace(
     regions: bool,
     lines: int,
     pid: int | None,
+    seconds: float | None,
     annotate: bool,
     quiet: bool,
     live: bool | None,
@@ -127,19 +147,8 @@ def trace(
       datamill allocators trace --latencies calls.parquet -- python script.py
       datamill allocators trace --served commands.parquet -- redis-server --port 7777
     """  # noqa: D301 - click needs the backspace itself
-    if pid is not None:
-        raise InputError(
-            f"process {pid} already runs: the tracer must be in a program when it starts",
-            where="--pid",
-            remedy="Start it again with: datamill allocators trace --regions -- PROGRAM, and begin where it "
-            "says datamill.allocators.enable(); nothing is counted, and nothing slower, before.",
-        )
-    if not command:
-        raise InputError(
-            "there is no program to trace",
-            remedy="Type it last, such as: datamill allocators trace -- python script.py",
-        )
-    for path in filter(None, (json_file, folded, latencies, served)):
+    _check_what_is_traced(command, pid, regions or bool(latencies or served))
+    for path in filter(None, (json_file, metrics, folded, latencies, served)):
         _check_place(path)
     if latencies is not None and served is not None:
         raise InputError(
@@ -155,20 +164,27 @@ def trace(
             )
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
     with _Totals() as totals:
-        traced = trace_allocations(
-            command,
-            stacks=stacks or folded is not None,
-            regions=regions,
-            latencies=calls if latencies is not None or served is not None else 0,
-            faults=faults,
-            served=served is not None,
-            look=totals.show if wants_live else None,
+        look = totals.show if wants_live else None
+        traced = (
+            trace_running(pid, stacks=stacks or folded is not None, seconds=seconds, look=look)
+            if pid is not None
+            else trace_allocations(
+                command,
+                stacks=stacks or folded is not None,
+                regions=regions,
+                latencies=calls if latencies is not None or served is not None else 0,
+                faults=faults,
+                served=served is not None,
+                look=look,
+            )
         )
     if json_file is not None:
         values = list_trace_values(
             traced.trace, stacks=stacks or folded is not None, latencies=traced.latencies
         )
         json_file.write_text(write_result([phrase_answer(traced.trace)], values, ()) + "\n", encoding="utf-8")
+    if metrics is not None:
+        metrics.write_text(json.dumps(list_metrics(traced.trace)) + "\n", encoding="utf-8")
     if folded is not None:
         folded.write_text("".join(f"{line}\n" for line in fold_stacks(traced.trace)), encoding="utf-8")
     if latencies is not None and traced.latencies is not None:
@@ -179,6 +195,26 @@ def trace(
         _print_report(traced, lines, annotate=annotate)
     end_alike(traced.status)
     sys.exit(traced.status)
+
+
+def _check_what_is_traced(command: tuple[str, ...], pid: int | None, needs_a_beginning: bool) -> None:
+    if not command and pid is None:
+        raise InputError(
+            "there is no program to trace",
+            remedy="Type it last, such as: datamill allocators trace -- python script.py",
+        )
+    if command and pid is not None:
+        raise InputError(
+            "a program is traced that runs already, or one that is started",
+            where="--pid",
+            remedy="Leave out --pid, or the program.",
+        )
+    if pid is not None and needs_a_beginning:
+        raise InputError(
+            "regions, latencies and what a server does are only seen in programs that are started here",
+            where="--pid",
+            remedy="Leave them out, or start the program with: datamill allocators trace -- PROGRAM",
+        )
 
 
 def _check_place(path: Path) -> None:

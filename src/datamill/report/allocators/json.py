@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from datamill.allocators.events import EVENTS
 from datamill.allocators.latencies import AllocationLatencies, find_slow_lines
 from datamill.allocators.trace import AllocationTrace
 from datamill.allocators.visibility import NOT_TIMED
+
+
+def list_metrics(trace: AllocationTrace) -> dict[str, int]:
+    """Return the totals as metrics of a package (`metrics.json`): `allocations_list_resize` and so on.
+
+    Events that cannot happen in the programs that were traced are left out.
+    """
+    return {
+        f"allocations_{event.name}": trace.totals[event.name]
+        for event in EVENTS
+        if (event.interpreted and trace.interpreter_count) or (event.native and trace.program_count)
+    }
 
 
 def list_trace_values(

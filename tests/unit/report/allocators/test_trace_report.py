@@ -16,7 +16,7 @@ from datamill.allocators.trace import (
     TracedStack,
 )
 from datamill.report.allocators.folded import fold_stacks
-from datamill.report.allocators.json import list_trace_values
+from datamill.report.allocators.json import list_metrics, list_trace_values
 from datamill.report.allocators.statement import list_lines, list_totals, phrase_answer, phrase_line
 from datamill.report.tables.envelope import write_result
 
@@ -61,6 +61,13 @@ def test_the_answer_counts_what_is_published_and_the_rest() -> None:
 
 def test_stacks_are_folded_from_the_outermost_frame_on() -> None:
     assert list(fold_stacks(TRACE)) == ["list_resize;<module> (m.py:9);f,g (b.py:3) 4"]
+
+
+def test_metrics_are_those_of_the_programs_that_were_traced() -> None:
+    metrics = list_metrics(TRACE)
+    assert metrics["allocations_list_resize"] == 7719
+    assert "allocations_heap_extend" not in metrics
+    assert all(name.isidentifier() for name in metrics)
 
 
 def test_keys_are_those_that_scripts_know() -> None:
