@@ -1,7 +1,7 @@
 """What the page of a large experiment costs, and the answer of one of 6300 trials, cold and kept.
 
-A coordinator's pages over an SQLite file of their own, asked in this process: processor time is that of the
-process that serves, of an answer also that of the process that infers it; on a busy machine it says more than
+A coordinator's pages over an SQLite file of their own, asked in this process, which infers the answers as well:
+processor time is that of both; on a busy machine it says more than
 the time on the clock. With `--browser` Chromium opens the page, and the time is that from asking for it until
 the picture of its answer is there, the answer being kept.
 """
@@ -9,6 +9,7 @@ the picture of its answer is there, the answer being kept.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import random
 import resource
@@ -38,6 +39,7 @@ MACHINES = 20
 LARGE, ANSWERED = 100_000, 6_300
 PAGE_S, PAGE_BYTES, FIGURE_S = 0.1, 300_000, 1.0
 COLD_S, KEPT_S = 3.0, 0.1
+_MODULES_OF_ANSWERS = ("datamill.verbs.answer", "datamill.service.answers.drawing")
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,9 @@ def main() -> None:
         def infer() -> int:
             return len(answer_experiment(FleetExperiment.objects.get(pk=answered), ada).json)
 
+        # As the process has loaded them from which a coordinator forks those that infer answers.
+        for name in _MODULES_OF_ANSWERS:
+            importlib.import_module(name)
         rows = []
         for name, path in (
             (f"page of {given.trials} trials", f"/experiments/{large}"),
