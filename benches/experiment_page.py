@@ -1,9 +1,9 @@
 """What the page of a large experiment costs, and the answer of one of 6300 trials, cold and kept.
 
-A coordinator's pages over an SQLite file of their own, asked in this process, which infers the answers as well:
-processor time is that of both; on a busy machine it says more than
-the time on the clock. With `--browser` Chromium opens the page, and the time is that from asking for it until
-the picture of its answer is there, the answer being kept.
+A coordinator's pages over an SQLite file of their own, asked in this process, which infers the answers as
+well: processor time is that of both, and says more on a busy machine than the time on the clock. With
+`--browser` Chromium opens the page, and the time is that from asking for it until the picture of its answer
+is there, the answer being kept.
 """
 
 from __future__ import annotations
