@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def count_all(experiment_id: int) -> None:
     from datamill.service.coordinator.leasing.leases import decode_planned_trial, load_stored_experiments
     from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
     from datamill.service.coordinator.state.rows import insert_rows
-    from datamill.service.models import Attempt, FleetExperiment, Trial
+    from datamill.service.models import Attempt, FleetExperiment, Pace, Trial
 
     question = load_stored_experiments([experiment_id])[experiment_id]
     draws, now = random.Random(21), time.time()
@@ -120,8 +121,16 @@ def count_all(experiment_id: int) -> None:
             "ended_unix_s", "outcome", "record", "rebooted",
         )  # fmt: skip
         insert_rows(Attempt, columns, rows)
-        counted = (NewEvent(EventKind.COUNTED, "", row[3], experiment_id, row[2]) for row in rows)
-        add_events(counted, now)
+        for kind in (EventKind.LEASED, EventKind.COUNTED):
+            add_events((NewEvent(kind, "", row[3], experiment_id, row[2]) for row in rows), now)
+        for worker_id, trials in Counter(row[3] for row in rows).items():
+            Pace.objects.create(
+                experiment_id=experiment_id,
+                worker_id=worker_id,
+                trials=trials,
+                first_leased_unix_s=now - 9,
+                last_ended_unix_s=now,
+            )
         FleetExperiment.objects.filter(pk=experiment_id).update(state="completed", ended_unix_s=now)
 
 
