@@ -222,7 +222,7 @@ def make_parameters() -> list[click.Parameter]:
             ["--backup"],
             type=path,
             metavar="FILE",
-            help="Copy the SQLite database to a file, beside a coordinator that uses it, and end.",
+            help="Copy the SQLite database to a file, also while a coordinator uses it, and end.",
         ),
         click.Option(
             ["--mail-server"],
