@@ -1,14 +1,15 @@
 """What the page of a large experiment costs, and the answer of one of 6300 trials, cold and kept.
 
-A coordinator's pages over an SQLite file of their own, asked in this process: processor time is that of the
-process that serves, of an answer also that of the process that infers it; on a busy machine it says more than
-the time on the clock. With `--browser` Chromium opens the page, and the time is that from asking for it until
-the picture of its answer is there, the answer being kept.
+A coordinator's pages over an SQLite file of their own, asked in this process, which infers the answers as
+well: processor time is that of both, and says more on a busy machine than the time on the clock. With
+`--browser` Chromium opens the page, and the time is that from asking for it until the picture of its answer
+is there, the answer being kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import random
 import resource
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ MACHINES = 20
 LARGE, ANSWERED = 100_000, 6_300
 PAGE_S, PAGE_BYTES, FIGURE_S = 0.1, 300_000, 1.0
 COLD_S, KEPT_S = 3.0, 0.1
+_MODULES_OF_ANSWERS = ("datamill.verbs.answer", "datamill.service.answers.drawing")
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def count_all(experiment_id: int) -> None:
     from datamill.service.coordinator.leasing.leases import decode_planned_trial, load_stored_experiments
     from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
     from datamill.service.coordinator.state.rows import insert_rows
-    from datamill.service.models import Attempt, FleetExperiment, Trial
+    from datamill.service.models import Attempt, FleetExperiment, Pace, Trial
 
     question = load_stored_experiments([experiment_id])[experiment_id]
     draws, now = random.Random(21), time.time()
@@ -118,8 +121,16 @@ def count_all(experiment_id: int) -> None:
             "ended_unix_s", "outcome", "record", "rebooted",
         )  # fmt: skip
         insert_rows(Attempt, columns, rows)
-        counted = (NewEvent(EventKind.COUNTED, "", row[3], experiment_id, row[2]) for row in rows)
-        add_events(counted, now)
+        for kind in (EventKind.LEASED, EventKind.COUNTED):
+            add_events((NewEvent(kind, "", row[3], experiment_id, row[2]) for row in rows), now)
+        for worker_id, trials in Counter(row[3] for row in rows).items():
+            Pace.objects.create(
+                experiment_id=experiment_id,
+                worker_id=worker_id,
+                trials=trials,
+                first_leased_unix_s=now - 9,
+                last_ended_unix_s=now,
+            )
         FleetExperiment.objects.filter(pk=experiment_id).update(state="completed", ended_unix_s=now)
 
 
@@ -201,6 +212,9 @@ def main() -> None:
         def infer() -> int:
             return len(answer_experiment(FleetExperiment.objects.get(pk=answered), ada).json)
 
+        # As the process has loaded them from which a coordinator forks those that infer answers.
+        for name in _MODULES_OF_ANSWERS:
+            importlib.import_module(name)
         rows = []
         for name, path in (
             (f"page of {given.trials} trials", f"/experiments/{large}"),

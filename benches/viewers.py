@@ -1,8 +1,9 @@
 """What viewers and strangers cost those who work: trials a second and `/login` while others look on.
 
 `datamill serve` with an experiment of 100,000 trials, simulated workers over the wire (as in
-`fleet_throughput.py`), and beside them in turn: fifty live viewers; members who ask without end; connections
-whose request never ends; plans under way; designs that are searched for long; all of it but the questions
+`fleet_throughput.py`), and beside them in turn: fifty live viewers; members who ask without end; ten who look
+at reports of an experiment of 6300 trials, each at another one that has yet to be inferred; connections whose
+request never ends; plans under way; designs that are searched for long; all of it but the questions, reports
 and searches. Each phase stands between two with nobody else and is compared with these, so that a busy
 machine counts on both sides; trials/s are leases by the database's own numbers. `/login` is asked for over a
 connection of its own each time.
@@ -26,19 +27,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiment_page import ANSWERED, count_all
 from fleet_processes import read_memory_mib
 from fleet_throughput import build_workers, describe_fleet
 from markdown import describe_machine, format_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from integration.service.databases import serve_postgres, use_database
-from integration.service.played_fleet import Coordinator, enrol, submit
+from integration.service.played_fleet import PACKAGE, Coordinator, enrol, submit
 
 from datamill.service.accounts import make_api_key
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.state.rows import select_rows
+from datamill.service.files.store import name_stored_file
+from datamill.service.models import FleetExperiment
 
 LEAST_SHARE = 0.9
 MOST_LOGIN_S = 0.2
@@ -63,6 +68,8 @@ machine = "100%"
 reboot = "never"
 debug = "never"
 """
+#: A quantile each time, so that no analysis is kept from before.
+_quantiles = itertools.count(0.3, 0.0007)
 #: Factors of three levels that a design which is searched for long has.
 LONG_SEARCH_FACTORS = 12
 
@@ -97,6 +104,8 @@ def list_clients(
             {"request": f"{head}Authorization: Bearer {key}\r\n\r\n", "pause_s": 0.0}
             for key in keys[: options.asking]
         ]
+    if kind == "reports":
+        return [describe_reader(key, options.answered) for key in planners[: options.readers]]
     if kind in ("plans", "searches"):
         body = describe_submission(options.replicates if kind == "plans" else 0)
         head = "POST /api/experiments/plan HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
@@ -110,6 +119,15 @@ def list_clients(
         for part in ("viewers", "half-open", "plans")
         for client in list_clients(part, experiment, keys, planners, options)
     ]
+
+
+def describe_reader(key: str, experiment: int) -> dict[str, Any]:
+    """A member who looks at an analysis that nobody has asked for, again and again."""
+    asked = f"verb=quantiles&response=score&factor=optimization&quantiles={next(_quantiles):.4f}"
+    head = (
+        f"GET /api/experiments/{experiment}/analysis?{asked} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
+    )
+    return {"request": f"{head}Authorization: Bearer {key}\r\n\r\n", "pause_s": 0.5}
 
 
 def describe_submission(replicates: int) -> str:
@@ -143,8 +161,11 @@ def laying_load(port: int, clients: Sequence[dict[str, Any]], seen: list[dict[st
 
 
 def count_leases() -> int:
-    """How many attempts were leased: by the highest number, which is no look at all of them."""
-    return int(select_rows("SELECT MAX(id) FROM datamill_attempt")[0][0] or 0)
+    """How many attempts were leased: by the highest number, which is no look at all of them.
+
+    Those of the experiment that reports are of were there before.
+    """
+    return int(select_rows("SELECT MAX(id) FROM datamill_attempt")[0][0] or 0) - ANSWERED
 
 
 def observe(name: str, coordinator: Coordinator, seconds: float) -> Phase:
@@ -222,13 +243,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=200)
     parser.add_argument("--viewers", type=int, default=50)
     parser.add_argument("--asking", type=int, default=16, help="Members who ask again and again.")
+    parser.add_argument("--readers", type=int, default=10, help="Members who look at reports.")
     parser.add_argument("--half-open", type=int, default=1100)
     parser.add_argument("--plans", type=int, default=10)
     parser.add_argument("--replicates", type=int, default=20, help="Of each plan, by machine and package.")
     parser.add_argument("--seconds", type=float, default=4.0, help="Of a phase.")
     parser.add_argument("--times", type=int, default=6, help="Phases of each kind.")
     parser.add_argument(
-        "--only", choices=["viewers", "questions", "half-open", "plans", "searches", "all"], nargs="*"
+        "--only",
+        choices=["viewers", "questions", "reports", "half-open", "plans", "searches", "all"],
+        nargs="*",
     )
     parser.add_argument("--program", type=Path, help="The simulated workers, built before.")
     options = parser.parse_args()
@@ -246,6 +270,13 @@ def main() -> None:
             url, extra = f"sqlite:///{data / 'coordinator.sqlite3'}", ()
         use_database(url)
         identities = enrol([f"m{number:05d}" for number in range(options.workers)])
+        options.answered = submit(ANSWERED)
+        settings.DATA_FOLDER = data
+        stored = name_stored_file(PACKAGE)
+        stored.parent.mkdir(parents=True)
+        stored.write_bytes(b"ten bytes.")
+        count_all(options.answered)
+        FleetExperiment.objects.update(public=True)
         experiment = submit(options.trials)
         ada = User.objects.get(username="ada")
         keys = [make_api_key(ada, f"viewer {number}") for number in range(options.viewers)]
@@ -278,6 +309,7 @@ def run_phases(
     names = {
         "viewers": f"{options.viewers} viewers",
         "questions": f"{options.asking} members who ask without end",
+        "reports": f"{options.readers} members who look at reports",
         "half-open": f"{options.half_open} half-open connections",
         "plans": f"{options.plans} plans under way",
         "searches": f"{options.plans} designs that are searched for long",

@@ -13,7 +13,8 @@ PAGES = (
     "/experiments/new", "/experiments/new/from", "/experiments/new/machines", "/experiments/new/space",
     "/experiments/new/file",
     "/packages", "/packages?whose=all&search=unheard-of", "/workers", "/workers/atom",
-    "/workers?search=unheard-of", "/queue", "/factors", "/quarantine", "/account", "/notices", "/words",
+    "/workers?search=unheard-of", "/queue", "/factors", "/factors?search=unheard-of",
+    "/quarantine", "/account", "/notices", "/words",
 )  # fmt: skip
 
 #: Faults of a page, and its text that is too pale for WCAG AA.

@@ -76,7 +76,7 @@ def _back_up(data: Path, database: str, target: Path) -> int:
         raise InputError(
             "there is no SQLite database to copy" if not database else "this database is not a file of ours",
             where=database or str(source),
-            remedy="Name the folder with --data; PostgreSQL is backed up with pg_dump.",
+            remedy="Name the coordinator's data folder; PostgreSQL is backed up with pg_dump.",
         )
     if target.exists():
         raise InputError("there is something already", where=str(target), remedy="Name another file.")

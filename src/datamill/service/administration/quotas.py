@@ -43,7 +43,9 @@ def set_quota(user: User, admin: User, stored_bytes: int | None, open_trials: in
     """
     for value in (stored_bytes, open_trials):
         if value is not None and not 0 <= value <= _LARGEST:
-            raise InputError(f"{value} is no quota", remedy="Give zero or more, or nothing for the usual.")
+            raise InputError(
+                f"{value} cannot be a quota", remedy="Give zero or more, or nothing for the usual."
+            )
     values = {"stored_bytes": stored_bytes, "open_trials": open_trials}
     UserQuota.objects.update_or_create(user=user, defaults=values)
     told = ", ".join(f"{name} {'as usual' if value is None else value}" for name, value in values.items())

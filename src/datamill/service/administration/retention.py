@@ -50,7 +50,7 @@ def set_retention(admin: User, uploads_days: int | None, artifacts_days: int | N
     """
     for days in (uploads_days, artifacts_days):
         if days is not None and not 1 <= days <= _LARGEST_DAYS:
-            raise InputError(f"{days} days are no time to keep files", remedy="Give 1 or more, or nothing.")
+            raise InputError(f"files cannot be kept for {days} days", remedy="Give 1 or more, or nothing.")
     values = {"uploads_days": uploads_days, "artifacts_days": artifacts_days}
     Retention.objects.update_or_create(pk=1, defaults=values)
     told = ", ".join(f"{name} {'for ever' if days is None else days}" for name, days in values.items())

@@ -50,7 +50,7 @@ def write_bundle(experiment: FleetExperiment, user: User, folder: Path) -> None:
     """
     place = BUNDLES.take(user.pk)
     try:
-        prepared = prepare_bundle(experiment, time.time())
+        prepared = prepare_bundle(experiment, time.time(), with_events=False)
         with prepared.resources:
             write_folder((file for file in prepared.first if file.name in _NEEDED), folder)
     finally:

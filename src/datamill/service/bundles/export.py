@@ -85,8 +85,10 @@ class PreparedBundle:
         yield make_file(COMPLETE_FILE, msgspec.json.encode(end))
 
 
-def prepare_bundle(experiment: FleetExperiment, now_s: float) -> PreparedBundle:
+def prepare_bundle(experiment: FleetExperiment, now_s: float, *, with_events: bool = True) -> PreparedBundle:
     """Gather what an experiment's bundle holds, and check that each trial that counted is in it exactly once.
+
+    Answers need no events, of which there are several a trial.
 
     Raises:
         BundleError: when it is not, or a package is not in the store.
@@ -109,8 +111,6 @@ def prepare_bundle(experiment: FleetExperiment, now_s: float) -> PreparedBundle:
         write_attempts(logs, attempts)
         judged = make_spooled_file(ATTEMPTS_FILE, attempts)
         fleet = _describe_fleet(experiment, len(planned), len(logs.counted), now_s)
-        events = _open_spool(resources)
-        _write_events(experiment, events)
         first = [
             make_json_file("fleet.json", fleet),
             *list_fixed_files(head, experiment.text, plan, _find_package),
@@ -118,8 +118,11 @@ def prepare_bundle(experiment: FleetExperiment, now_s: float) -> PreparedBundle:
             make_spooled_file("log.jsonl", logs.log),
             make_spooled_file("late.jsonl", logs.late),
             make_spooled_file("debug.jsonl", logs.debug),
-            make_spooled_file("events.jsonl", events),
         ]
+        if with_events:
+            events = _open_spool(resources)
+            _write_events(experiment, events)
+            first.append(make_spooled_file("events.jsonl", events))
         if experiment.screened is not None:
             first.append(make_file(SCREENED_FILE, msgspec.json.format(bytes(experiment.screened))))
         if decisions:

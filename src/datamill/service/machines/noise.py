@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+
+from django.db.models import OuterRef, Subquery
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.trial import TrialRecord
 from datamill.results.judgement.doubts import judge_disturbances
 from datamill.results.trials.log import decode_record
 from datamill.service.answers.kept import Kept
-from datamill.service.models import Attempt
+from datamill.service.models import Attempt, FleetWorker
 from datamill.service.states import AttemptState
 
 #: Trials that are judged: the latest that count.
@@ -60,10 +62,17 @@ def judge_machine(worker_id: str) -> MachineNoise:
     return found
 
 
-def recall_noise(worker_id: str) -> MachineNoise | None:
-    """Return what is known already of a machine's noise, None where it was not judged since a trial ended."""
-    latest = _find_latest(worker_id, 1)
-    return _kept.recall((worker_id, latest[0])) if latest else judge_records([])
+def recall_noises(worker_ids: Collection[str]) -> dict[str, MachineNoise]:
+    """Return what is known already of machines' noise; who has yet to be judged has no entry."""
+    counted = Attempt.objects.filter(worker_id=OuterRef("pk"), state=AttemptState.COUNTED).order_by("-id")
+    rows = (
+        FleetWorker.objects.filter(pk__in=worker_ids)
+        .annotate(latest=Subquery(counted.values("pk")[:1]))
+        .values_list("pk", "latest")
+    )
+    nothing = judge_records([])
+    found = {pk: nothing if latest is None else _kept.recall((pk, latest)) for pk, latest in rows}
+    return {pk: noise for pk, noise in found.items() if noise is not None}
 
 
 def judge_records(experiments: Iterable[Sequence[TrialRecord]]) -> MachineNoise:
@@ -83,9 +92,9 @@ def judge_records(experiments: Iterable[Sequence[TrialRecord]]) -> MachineNoise:
     return MachineNoise(judged, disturbed, low, high, tuple(rule for rule, _ in rules.most_common(3)))
 
 
-def _find_latest(worker_id: str, most: int = MOST_JUDGED) -> list[int]:
+def _find_latest(worker_id: str) -> list[int]:
     found = Attempt.objects.filter(worker_id=worker_id, state=AttemptState.COUNTED)
-    return list(found.order_by("-id").values_list("pk", flat=True)[:most])
+    return list(found.order_by("-id").values_list("pk", flat=True)[:MOST_JUDGED])
 
 
 def _decode(attempts: Sequence[int]) -> Iterable[list[TrialRecord]]:

@@ -82,7 +82,7 @@ def resolve_webhook(webhook: Webhook) -> str:
             if not is_public(address):
                 raise InputError(
                     f'the host "{webhook.host}" is not on the public network',
-                    remedy="Ask the people who run this coordinator to name it with --webhook-host.",
+                    remedy="Ask the people who run this coordinator to name the host when it starts.",
                 )
     return addresses[0]
 

@@ -40,7 +40,8 @@ def write_feed(user: str, url: str, events: Iterable[Event], now_s: float) -> by
         _add(entry, "summary", body.data.detail or what)
         if body.data.url:
             ElementTree.SubElement(entry, "link", href=_NO_XML.sub("", body.data.url))
-    return b'<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(feed, encoding="utf-8")
+    text = ElementTree.tostring(feed, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'.encode()
 
 
 def _add(parent: ElementTree.Element, name: str, text: str) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from urllib.parse import unquote, urlsplit
 
-from datamill.experiment.errors import InputError
 from datamill.service.notices.webhooks import UndeliveredError
 
 _WAIT_S = 20.0
@@ -32,7 +31,7 @@ def parse_mail_server(url: str, sender: str) -> MailServer:
     `smtp` goes over to TLS before anything is said, `smtps` begins with it, `smtp+plain` has none.
 
     Raises:
-        InputError: when it is none of these.
+        ValueError: when it is none of these, or the sender is no address.
     """
     kinds = {"smtp": ("starttls", 587), "smtps": ("all", 465), "smtp+plain": ("none", 25)}
     try:
@@ -41,11 +40,7 @@ def parse_mail_server(url: str, sender: str) -> MailServer:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in kinds or not parts.hostname or "@" not in sender:
-        raise InputError(
-            "this is not a mail server with a sender",
-            where="--mail-server",
-            remedy="Give smtp://USER:PASSWORD@HOST:587, and --mail-from ADDRESS.",
-        )
+        raise ValueError(url)
     tls, usual = kinds[parts.scheme]
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return MailServer(parts.hostname, port or usual, tls, user, password, sender)

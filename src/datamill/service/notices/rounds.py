@@ -112,11 +112,11 @@ def describe_event(event: Event) -> NoticeBody:
     base = find_notice_ways().url
     name = path = ""
     if event.experiment_id is not None:
-        names = FleetExperiment.objects.filter(pk=event.experiment_id).values_list("name", flat=True)
-        name, path = names.first() or "", f"/experiments/{event.experiment_id}"
+        experiments = FleetExperiment.objects.filter(pk=event.experiment_id).values_list("name", flat=True)
+        name, path = experiments.first() or "", f"/experiments/{event.experiment_id}"
     elif event.worker_id:
-        names = FleetWorker.objects.filter(pk=event.worker_id).values_list("name", flat=True)
-        name = names.first() or event.worker_id
+        workers = FleetWorker.objects.filter(pk=event.worker_id).values_list("name", flat=True)
+        name = workers.first() or event.worker_id
         path = f"/workers/{name}"
     return NoticeBody(
         type=event.kind.replace(" ", "."),

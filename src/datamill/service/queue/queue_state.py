@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Sum
 
 from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser, UserShareLine
 from datamill.service.accounts import list_visible_experiments
@@ -20,7 +21,6 @@ from datamill.service.coordinator.sharing.foresight import Awaited, find_earlies
 from datamill.service.coordinator.sharing.waiting import count_lent
 from datamill.service.coordinator.state.rows import select_rows
 from datamill.service.models import (
-    Attempt,
     ExperimentTime,
     FleetExperiment,
     TrialCount,
@@ -29,7 +29,6 @@ from datamill.service.models import (
 )
 from datamill.service.states import (
     ENDED_TRIALS,
-    OPEN_ATTEMPTS,
     OPEN_EXPERIMENTS,
     ExperimentState,
     TrialState,
@@ -42,6 +41,12 @@ _CLOCKS = """
 SELECT w.worker_id, w.state, (
     SELECT a.start_s FROM datamill_attempt a WHERE a.worker_id = w.worker_id ORDER BY a.id DESC LIMIT 1)
 FROM datamill_worker w WHERE w.worker_id IN {list}
+"""
+#: With the states as they stand in the index of open attempts: SQLite looks through all others else.
+_UNDER_WAY = """
+SELECT a.worker_id, a.leased_unix_s, t.experiment_id
+FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+WHERE a.state IN ('leased', 'taken') AND a.worker_id IN {list}
 """
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
 
@@ -60,6 +65,8 @@ class _State:
     clocks: dict[str, tuple[str, float]] = field(default_factory=dict)
     users: dict[tuple[str, int], UserTime] = field(default_factory=dict)
     times: dict[tuple[str, int], ExperimentTime] = field(default_factory=dict)
+    #: The machine time that users ever had.
+    ever_s: dict[int, float] = field(default_factory=dict)
     #: When the attempt began that is under way, with its experiment, by worker.
     open: dict[str, tuple[float, int]] = field(default_factory=dict)
 
@@ -96,9 +103,19 @@ def describe_queue(viewer: User | AnonymousUser, now_s: float) -> FleetQueue:
 
 def describe_share(user: User) -> UserShareLine:
     """Return the share that a user has now."""
-    own = UserShare.objects.filter(user=user).values_list("share", flat=True).first() or USUAL_SHARE
-    lent = count_lent().get(user.pk, 0)
-    return UserShareLine(user.username, own, lent, weigh_user(own, lent))
+    (share,) = describe_shares([user])
+    return share
+
+
+def describe_shares(users: Sequence[User]) -> list[UserShareLine]:
+    """Return the shares that users have now, read together."""
+    given = dict(UserShare.objects.filter(user__in=users).values_list("user_id", "share"))
+    all_lent = count_lent()
+    shares = []
+    for user in users:
+        own, lent = given.get(user.pk, USUAL_SHARE), all_lent.get(user.pk, 0)
+        shares.append(UserShareLine(user.username, own, lent, weigh_user(own, lent)))
+    return shares
 
 
 def _read_state() -> _State:
@@ -122,12 +139,11 @@ def _read_state() -> _State:
         state.clocks[worker_id] = (known, clock_s or 0.0)
     for used in UserTime.objects.filter(worker__in=workers):
         state.users[used.worker_id, used.user_id] = used
+    ever = UserTime.objects.order_by().values_list("user_id").annotate(held=Sum("held_s"))
+    state.ever_s.update(ever)
     for time in ExperimentTime.objects.filter(experiment__in=experiments):
         state.times[time.worker_id, time.experiment_id] = time
-    under_way = Attempt.objects.filter(state__in=OPEN_ATTEMPTS, worker__in=workers)
-    for worker_id, leased_s, number in under_way.values_list(
-        "worker_id", "leased_unix_s", "trial__experiment_id"
-    ):
+    for worker_id, leased_s, number in select_rows(_UNDER_WAY, workers):
         state.open[worker_id] = (leased_s, number)
     return state
 
@@ -150,7 +166,6 @@ def _describe_user(state: _State, user: User, waiting: Mapping[str, set[int]]) -
         if used is not None and used.virtual_s >= clock_s:
             promised_s += used.share * max(0.0, clock_s - used.since_virtual_s)
             received_s += used.held_s - used.since_held_s
-    ever = UserTime.objects.filter(user=user).values_list("held_s", flat=True)
     return QueuedUser(
         user.username,
         state.shares.get(user.pk, USUAL_SHARE),
@@ -160,7 +175,7 @@ def _describe_user(state: _State, user: User, waiting: Mapping[str, set[int]]) -
         sum(promised) / len(promised),
         promised_s,
         received_s,
-        sum(ever),
+        state.ever_s.get(user.pk, 0.0),
     )
 
 
@@ -249,9 +264,15 @@ def _estimate_trial_times(state: _State) -> dict[int, float]:
         sums[number][0] += time.held_s
         sums[number][1] += time.attempts
     usual = {number: held_s / attempts for number, (held_s, attempts) in sums.items()}
-    for number, stored in state.experiments.items():
-        if number not in usual:
-            known = mean_time(estimate_trial_times(list_packages(bytes(stored.head)), None))
-            if known is not None:
-                usual[number] = known
+    unknown = {
+        number: list_packages(bytes(stored.head))
+        for number, stored in state.experiments.items()
+        if number not in usual
+    }
+    # Many experiments have one package: each is looked for once.
+    times = estimate_trial_times([item for packages in unknown.values() for item in packages], None)
+    for number, packages in unknown.items():
+        known = mean_time({item: times[item] for item in packages if item in times})
+        if known is not None:
+            usual[number] = known
     return usual

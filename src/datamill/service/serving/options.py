@@ -99,7 +99,7 @@ def parse_options(arguments: list[str]) -> ServeOptions:
         nats_authority=given.nats_ca,
         nats_port=given.nats_port,
         proxies=tuple(_parse_proxy(text) for text in given.proxy),
-        mail_server=parse_mail_server(given.mail_server, given.mail_from) if given.mail_server else None,
+        mail_server=_parse_mail(given.mail_server, given.mail_from),
         backup=given.backup,
         webhook_hosts=tuple(host.lower().rstrip(".") for host in given.webhook_host),
     )
@@ -125,6 +125,20 @@ def _parse_proxy(text: str) -> str:
             f'"{text}" is not an address',
             where="--proxy",
             remedy="Give the address from which it connects, such as 127.0.0.1.",
+        ) from None
+
+
+def _parse_mail(url: str, sender: str) -> MailServer | None:
+    if not url:
+        return None
+    try:
+        return parse_mail_server(url, sender)
+    except ValueError:
+        # The address may hold a password: it is not repeated.
+        raise InputError(
+            "this is not a mail server with a sender",
+            where="--mail-server",
+            remedy="Give smtp://USER:PASSWORD@HOST:587, and --mail-from ADDRESS.",
         ) from None
 
 
@@ -222,7 +236,7 @@ def make_parameters() -> list[click.Parameter]:
             ["--backup"],
             type=path,
             metavar="FILE",
-            help="Copy the SQLite database to a file, beside a coordinator that uses it, and end.",
+            help="Copy the SQLite database to a file, also while a coordinator uses it, and end.",
         ),
         click.Option(
             ["--mail-server"],

@@ -91,6 +91,15 @@ def test_machines_are_found_by_name_and_hardware(search: str, found: bool) -> No
     assert ("No machine has all of" in listed) is not found
 
 
+@pytest.mark.parametrize(
+    ("search", "found"), [("ASLR", True), ("process randomisation", True), ("aslr unheard-of", False)]
+)
+def test_factors_are_found_by_name_and_stage(search: str, found: bool) -> None:
+    listed = visit(ApiUser("ada"), "/factors", search=search)
+    assert ('href="/factors/aslr"' in listed) is found
+    assert ("No factor has all of" in listed) is not found
+
+
 def test_an_owner_sees_who_used_a_machine_and_what_it_earned() -> None:
     fleet, bob = Fleet(), ApiUser("bob")
     fleet.finish()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -10,6 +11,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from datamill.experiment.factors.catalogue import FACTORS
+from datamill.protocol.api.fleet.factors import FleetFactor
 from datamill.service import accounts
 from datamill.service.coordinator.joining import fleet_factors
 from datamill.service.coordinator.registry.registered import list_known_names
@@ -17,12 +19,18 @@ from datamill.service.coordinator.registry.rules import allow_factor, forbid_fac
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.serving.storage.writer import run_as_writer
 
+#: Words of a search, and their letters, that are looked at.
+_MOST_WORDS, _MOST_CHARACTERS = 8, 200
+
 
 @require_GET
 @member_page
 def list_fleet_factors(request: HttpRequest) -> HttpResponse:
-    """All factors, with how many machines have each level."""
-    context = {"factors": fleet_factors.list_fleet_factors()}
+    """All factors, or those that a search finds, with how many machines have each level."""
+    search = request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
+    words = search.lower().split()[:_MOST_WORDS]
+    found = [item for item in fleet_factors.list_fleet_factors() if _has_words(item, words)]
+    context = {"factors": found, "search": search}
     return show_page(request, "factors.html", context, section="factors")
 
 
@@ -56,6 +64,13 @@ def change_rule(request: HttpRequest, name: str, change: str) -> HttpResponse:
         raise accounts.NotFoundError("there is no such thing to do")
     messages.success(request, said, extra_tags="good")
     return redirect("factor", name)
+
+
+def _has_words(factor: FleetFactor, words: Sequence[str]) -> bool:
+    """Tell whether a factor has all words in its name, stage, summary, owner or levels."""
+    texts = (factor.name, factor.stage, factor.summary, factor.owner or "datamill", *factor.levels)
+    text = "\n".join(texts).lower()
+    return all(word in text for word in words)
 
 
 def _check_exists(name: str) -> None:

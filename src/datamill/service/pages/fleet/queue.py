@@ -14,7 +14,7 @@ from datamill.experiment.errors import InputError
 from datamill.service.accounts import NotFoundError, check_admin, find_user
 from datamill.service.coordinator.sharing.shares import set_share
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.queue.queue_state import describe_queue, describe_share
+from datamill.service.queue.queue_state import describe_queue, describe_share, describe_shares
 from datamill.service.serving.storage.writer import run_as_writer
 
 LEAST_SHARE, MOST_SHARE = 0.01, 100.0
@@ -27,7 +27,7 @@ def show_queue(request: HttpRequest) -> HttpResponse:
     user = find_user(request)
     context: dict[str, object] = {"queue": describe_queue(user, time.time()), "mine": describe_share(user)}
     if user.is_superuser:
-        context["shares"] = [describe_share(one) for one in User.objects.order_by("username")]
+        context["shares"] = describe_shares(list(User.objects.order_by("username")))
     return show_page(request, "queue.html", context, section="queue")
 
 

@@ -32,7 +32,7 @@ from datamill.service.coordinator.joining.hardware import read_inventory, read_p
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
 from datamill.service.machines.doings import Doing, list_doings
 from datamill.service.machines.lending import describe_lending
-from datamill.service.machines.noise import MachineNoise, judge_machine, recall_noise
+from datamill.service.machines.noise import MachineNoise, judge_machine, recall_noises
 from datamill.service.membership import dismiss_machine, make_enrolment_token
 from datamill.service.models import Attempt, EnrolmentToken, Event, FleetWorker, TrialCount
 from datamill.service.pages.access import member_page, show_page
@@ -200,10 +200,9 @@ def _search(workers: QuerySet[FleetWorker], search: str) -> QuerySet[FleetWorker
 def _list_rows(request: HttpRequest, workers: list[FleetWorker]) -> list[WorkerRow]:
     failures, load = _count_failures(workers), _count_load(workers)
     doings = list_doings(find_user(request), workers)
+    noises = recall_noises([worker.pk for worker in workers])
     return [
-        WorkerRow(
-            worker, failures[worker.pk], load[worker.pk], doings.get(worker.pk), recall_noise(worker.pk)
-        )
+        WorkerRow(worker, failures[worker.pk], load[worker.pk], doings.get(worker.pk), noises.get(worker.pk))
         for worker in workers
     ]
 

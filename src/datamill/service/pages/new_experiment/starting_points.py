@@ -66,7 +66,7 @@ TEMPLATES: Mapping[str, Template] = MappingProxyType(
                 "Compiler flags",
                 "What does optimisation gain?",
                 "One package at each level of optimisation. Link order varies as well: what a flag gains by "
-                "moving code is no gain.",
+                "moving code says nothing of it.",
                 "Choose a package whose setup.sh compiles it with cc, gcc or clang.",
                 {"arch": 100, "optimization": 100, "link_order": 100},
                 {"replicates": "5", "order": "interleaved"},
@@ -76,8 +76,8 @@ TEMPLATES: Mapping[str, Template] = MappingProxyType(
                 "Regression of a repository",
                 "Which version became slower?",
                 "Versions of one program as packages, in turns, each built afresh for every trial: what "
-                "varies between builds is no regression. The command line makes packages of commits: "
-                'datamill gate, and git = "REVISION" in an experiment file.',
+                "varies between builds does not count as a regression. The command line makes packages of "
+                'commits: datamill gate, and git = "REVISION" in an experiment file.',
                 "Choose one package for each version, and say below which one the others are compared with.",
                 {"link_order": 100},
                 {"replicates": "10", "order": "interleaved", "build": "fresh"},
