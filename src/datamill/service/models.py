@@ -14,6 +14,8 @@ from django.db.models import Q
 
 from datamill.service.administration.tables import Retention as Retention
 from datamill.service.administration.tables import UserQuota as UserQuota
+from datamill.service.factor_tables import FactorRule as FactorRule
+from datamill.service.factor_tables import RegisteredFactor as RegisteredFactor
 from datamill.service.files.experiment_files import ExperimentFile as ExperimentFile
 from datamill.service.notices.tables import Notice as Notice
 from datamill.service.notices.tables import NoticeCursor as NoticeCursor
@@ -76,26 +78,6 @@ class Quarantine(models.Model):
                 fields=["sha256"], condition=Q(lifted_unix_s__isnull=True), name="one_quarantine_a_package"
             )
         ]
-
-
-class RegisteredFactor(models.Model):
-    """A factor that a user brought for everybody; several archives of one name are its versions."""
-
-    sha256 = models.CharField(max_length=64, primary_key=True)
-    name = models.CharField(max_length=64, db_index=True)
-    summary = models.TextField()
-    scope = models.CharField(max_length=16)  # host or environment
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
-    registered_unix_s = models.FloatField()
-
-
-class FactorRule(models.Model):
-    """A factor that an administrator forbids on the whole fleet; without a row it is allowed."""
-
-    name = models.CharField(max_length=64, primary_key=True)
-    reason = models.TextField()
-    since_unix_s = models.FloatField()
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
 
 
 class ApiKey(models.Model):
