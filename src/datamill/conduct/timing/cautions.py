@@ -90,9 +90,10 @@ def list_overruns(question: TimingQuestion, rounds: int, measured_s: float) -> t
     over_s = measured_s - question.within_s
     if not question.within_s or over_s < _OVERRUN * question.within_s:
         return ()
+    what = "executions of each command" if question.builds is None else "builds of each revision"
     why = (
-        f"warming up, getting ready and {FEWEST_WITH_INTERVAL} executions of each command, the fewest that "
-        "have an interval, take that long"
+        f"warming up, getting ready and {FEWEST_WITH_INTERVAL} {what}, the fewest that have an interval, "
+        "take that long"
         if rounds <= FEWEST_WITH_INTERVAL
         else "the last executions took longer than those before them"
     )
