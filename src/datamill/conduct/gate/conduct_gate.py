@@ -111,11 +111,12 @@ def conduct_gate(
         first = build_revisions(session, checkouts, build, seed, listener.tell_building)
         varies = first.vary
         warnings += look_at_machine()
-        warnings += [
-            f"the submodule {path} of {tree.title} is not checked out"
+        missing = [
+            f"the submodule {path} of {tree.title} is missing: get it with git submodule update --init"
             for tree in (base, head)
             for path in trees.list_submodules(tree)
         ]
+        warnings += missing
         if build and not varies and not first.base_problem:
             warnings.append(
                 "each build of a revision is the same however often it is built: what another layout would "
@@ -137,7 +138,7 @@ def conduct_gate(
         elif not tried.broken and not tried.added:
             where = head.title if first.base_problem else f"both {base.title} and {head.title}"
             raise InputError(
-                f"no benchmark works in {where}: {'; '.join(tried.notes)}",
+                f"no benchmark works in {where}: {'; '.join((*tried.notes, *missing))}",
                 remedy="Each revision is checked out anew, without what git ignores: see that its build and "
                 "its commands work there.",
             )
