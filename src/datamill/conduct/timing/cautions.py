@@ -136,9 +136,10 @@ def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
         return []
     if len(set.union(*warm.outputs.values())) == 1:
         return []
-    sizes = ", ".join(
-        f"{command.label}: {format_count(warm.find_output_bytes(command))} B" for command in question.commands
-    )
+    bytes_of = {command.label: warm.find_output_bytes(command) for command in question.commands}
+    sizes = ", ".join(f"{label}: {format_count(size)} B" for label, size in bytes_of.items())
+    if len(set(bytes_of.values())) == 1:
+        sizes = f"each {format_count(next(iter(bytes_of.values())))} B, but not the same ones"
     return [f"the commands do not write the same output ({sizes}): make sure that they do the same work"]
 
 
