@@ -28,6 +28,7 @@ from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
+from datamill.experiment.quantities import format_duration
 from datamill.packing.git.git_trees import GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
 
@@ -46,6 +47,10 @@ class GateListener(Protocol):
     def tell_look(self, verdicts: tuple[BenchmarkVerdict, ...], sweeps: int, elapsed_s: float) -> None:
         """The data were looked at."""
         ...
+
+
+#: Share of the time allowed by which it is overrun before that is told.
+_OVERRUN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +162,12 @@ def conduct_gate(
                     f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
                     f"(first in {item.failures[0]})"
                 )
+        over_s = run.elapsed_s - gate.within_s
+        if run.measured and over_s > _OVERRUN * gate.within_s and not run.interrupted:
+            warnings.append(
+                f"it took {format_duration(over_s)} more than the {format_duration(gate.within_s)} allowed: "
+                "two rounds are the fewest, and the last one may take longer than those before it"
+            )
         rounds = run.gather_rounds() if run.measured else {}
         listener.tell_building("working out which slowdowns would have been found")
         found = find_all_slowdowns(rounds, alpha=gate.alpha, tolerate=gate.tolerate)
