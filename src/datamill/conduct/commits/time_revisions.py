@@ -26,7 +26,7 @@ from datamill.execution.state_folder import find_state_folder
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.packing.git.git_trees import SHORT_DIGITS, GitTree, GitTrees
+from datamill.packing.git.git_trees import GET_SUBMODULES, SHORT_DIGITS, GitTree, GitTrees
 from datamill.results.bundles.bundle_files import check_bundle_place
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def time_revisions(
         session = held.enter_context(CommandSession(binary))
         checkouts = check_out(trees, chosen, scratch, asked.build)
         missing = [
-            f"the submodule {path} of {tree.title} is missing: get it with git submodule update --init"
+            f"the submodule {path} of {tree.title} is missing: {GET_SUBMODULES} gets it"
             for tree in chosen
             for path in trees.list_submodules(tree)
         ]

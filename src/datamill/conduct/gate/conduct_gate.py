@@ -29,7 +29,7 @@ from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
 from datamill.experiment.quantities import format_duration
-from datamill.packing.git.git_trees import GitTree, GitTrees
+from datamill.packing.git.git_trees import GET_SUBMODULES, GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
 
 
@@ -117,7 +117,7 @@ def conduct_gate(
         varies = first.vary
         warnings += look_at_machine()
         missing = [
-            f"the submodule {path} of {tree.title} is missing: get it with git submodule update --init"
+            f"the submodule {path} of {tree.title} is missing: {GET_SUBMODULES} gets it"
             for tree in (base, head)
             for path in trees.list_submodules(tree)
         ]

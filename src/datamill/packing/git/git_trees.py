@@ -14,6 +14,8 @@ from datamill.packing.git.asked_git import RevisionError, ask_git, find_revision
 
 #: Digits of a hash that people read.
 SHORT_DIGITS = 9
+#: What gets submodules that a clone lacks.
+GET_SUBMODULES = "git submodule update --init --recursive"
 #: What the files are called that nobody has committed.
 UNCOMMITTED = "uncommitted"
 
