@@ -94,6 +94,17 @@ def test_a_change_of_words_passes(repository: Path) -> None:
     assert "false alarm in any of the benchmarks is 1% at most" in done.stdout
 
 
+def test_a_time_too_short_for_two_rounds_is_overrun_and_that_is_told(repository: Path) -> None:
+    (repository / "README").write_text("words\n")
+    commit(repository, "words")
+    told = json.loads(run(repository, "gate", "--within", "500ms", "--json", "sleep 0.3").stdout)
+    assert told["rounds"] == 2
+    [warning] = [item for item in told["warnings"] if "allowed" in item]
+    assert "more than the 500 ms allowed: two rounds are the fewest" in warning
+    # What comes after the last round is not counted.
+    assert told["measured_s"] < 30
+
+
 def test_what_a_configuration_made_once_stays_that_of_the_first_build(repository: Path) -> None:
     # As cmake does: it tries a program out, and does not make it again.
     (repository / "configure").write_text("[ -e tried ] || { cc -shared -o try.so one.c && touch tried; }\n")

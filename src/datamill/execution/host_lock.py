@@ -150,6 +150,8 @@ def name_lock(state_folder: str) -> str:
 
 def _refuse(name: str) -> InputError:
     process, command = _find_holder(name)
+    if not process:
+        process, command = _find_machine_holder()
     who = f"process {process}" if process else "another process"
     if command:
         who += f" ({command})"
@@ -165,6 +167,22 @@ def _refuse(name: str) -> InputError:
     )
 
 
+def _find_machine_holder() -> tuple[int, str]:
+    """The same of the file that all lock: the kernel's table of locks has the process that took it."""
+    try:
+        folder = next(folder for folder in _LOCK_FOLDERS if folder.is_dir())
+        place = str((folder / _LOCK_NAME).stat().st_ino)
+        table = Path("/proc/locks").read_text()
+    except (OSError, StopIteration):
+        return 0, ""
+    for words in map(str.split, table.splitlines()):
+        # Such as `1: FLOCK ADVISORY WRITE 708 00:1b:1234 0 EOF`; who waits has an arrow before that.
+        if words[1:2] == ["FLOCK"] and words[5].rpartition(":")[2] == place:
+            process = max(0, int(words[4]))
+            return process, _read_command(process) if process else ""
+    return 0, ""
+
+
 def _find_holder(name: str) -> tuple[int, str]:
     """Process that took the lock and its command line, which is empty when it is gone."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
@@ -176,8 +194,12 @@ def _find_holder(name: str) -> tuple[int, str]:
         process, _, _ = _CREDENTIALS.unpack(
             asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         )
+    return process, _read_command(process)
+
+
+def _read_command(process: int) -> str:
     try:
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        return process, ""
-    return process, " ".join(word.decode(errors="replace") for word in words if word)
+        return ""
+    return " ".join(word.decode(errors="replace") for word in words if word)

@@ -66,7 +66,8 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, 
     there are enough executions (`shows_means`); typical values can be told apart sooner, and where such
     values, of a busy machine for example, hide what becomes of the mean. A pair counts as unchanged where
     the interval of its means lies within `limit`. It is settled when more rounds would not change what a
-    reader does: unchanged, or different and known to the limit or to a tenth of the difference.
+    reader does: unchanged, or different and known to the limit or to a tenth of the difference; a fifth is
+    enough where rounds are few.
     """
     chosen = list(combinations(rounds.packages, 2))
     share = alpha / len(chosen) / PARTS

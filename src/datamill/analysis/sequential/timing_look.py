@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from datamill.analysis.sequential.doubts import list_doubts
 from datamill.analysis.sequential.intervals import bound_stopped_mean
-from datamill.analysis.sequential.pairs import Pair, compare_pairs, list_undecided
+from datamill.analysis.sequential.pairs import FEWEST_FOR_MEANS, Pair, compare_pairs, list_undecided
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.design.batches import FEWEST_ROUNDS
 from datamill.experiment.errors import InputError
@@ -91,10 +91,11 @@ def _leave_out_negative(mean: LookInterval, values: NDArray[np.float64]) -> Look
 def phrase_timing_rule(rule: StoppingRule, commands: int, fewest: int = 0) -> str:
     """Return in words when timing stops; `fewest` rounds are measured however early it could."""
     limit = f"{format_figures(100 * find_limit(rule))}%"
+    early = f"a fifth below {FEWEST_FOR_MEANS} rounds"
     goal = (
         f"until the mean is known to ±{limit}"
         if commands == 1
-        else f"until each difference is known to ±{limit} or to a tenth of it, or is below {limit}"
+        else f"until each difference is known to ±{limit} or to a tenth of it ({early}), or is below {limit}"
     )
     bounds = [format_duration(rule.max_time_s)] if rule.max_time_s else []
     bounds += [f"{rule.max_trials} executions"] if rule.max_trials else []

@@ -93,8 +93,8 @@ def refuse_shared_setups(
                 f"{first.label} and {command.label} execute the same and differ in this alone: commands take "
                 "turns after all of them were set up, so that what the last one made would be timed for both",
                 where="--setup",
-                remedy="Let each make something of its own, such as prog-{compiler}, and name that in the "
-                "command; or write it into --prepare, which runs before each execution.",
+                remedy="Have each make another file, such as prog-{compiler}, and name that in the command; "
+                "or write it into --prepare, which runs before each execution.",
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from datetime import datetime
 from pathlib import Path
 
@@ -104,9 +105,12 @@ def time(
     commands, labels = put_reference(commands, labels, reference, reference_name)
     asked = read_revisions(revisions, build, series=series)
     if asked is not None and (len(commands) != 1 or scans or lists or labels):
+        what = "one command, without names and scans"
+        if len(commands) > 1:
+            what = f"one command, and these are {len(commands)}: if they are one, put it in quotes"
         raise click.UsageError(
-            "--git times one command, without names and scans; write it behind --, as in "
-            "datamill time --git main..HEAD -- './prog data'"
+            f"--git times {what}; write it behind --, as in "
+            f"datamill time --git main..HEAD -- {shlex.quote(' '.join(commands))}"
         )
     around, program = choose_shell(shell, none=no_shell)
     least_rounds, most_rounds = choose_rounds(runs, min_runs, max_runs)

@@ -26,7 +26,7 @@ from datamill.execution.state_folder import find_state_folder
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.packing.git.git_trees import SHORT_DIGITS, GitTree, GitTrees
+from datamill.packing.git.git_trees import GET_SUBMODULES, SHORT_DIGITS, GitTree, GitTrees
 from datamill.results.bundles.bundle_files import check_bundle_place
 
 if TYPE_CHECKING:
@@ -80,15 +80,19 @@ def time_revisions(
         chosen = choose_trees(trees, _expand(trees, asked) if asked.series else asked.revisions)
         session = held.enter_context(CommandSession(binary))
         checkouts = check_out(trees, chosen, scratch, asked.build)
+        missing = [
+            f"the submodule {path} of {tree.title} is missing: {GET_SUBMODULES} gets it"
+            for tree in chosen
+            for path in trees.list_submodules(tree)
+        ]
+        for caution in missing:
+            # At once: it may be why a build or the command fails.
+            listener.warn(caution)
         warm, timed_question, builds = prepare_revisions(
             session, question, checkouts, asked.build, listener, seed=question.seed
         )
         held.callback(clean_up, session, timed_question, notes)
-        cautions = [
-            f"the submodule {path} of {tree.title} is not checked out"
-            for tree in chosen
-            for path in trees.list_submodules(tree)
-        ]
+        cautions: list[str] = []
         if asked.build and builds is None:
             cautions.append(
                 "each build of a revision is the same however often it is built: another layout, which a "
@@ -112,7 +116,7 @@ def time_revisions(
             builds=builds,
             origins=origins,
         )
-    return replace(timed, warnings=(*cautions, *timed.warnings, *notes))
+    return replace(timed, warnings=(*missing, *cautions, *timed.warnings, *notes))
 
 
 def _expand(trees: GitTrees, asked: RevisionQuestion) -> list[str]:

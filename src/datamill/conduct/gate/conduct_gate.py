@@ -28,7 +28,8 @@ from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
-from datamill.packing.git.git_trees import GitTree, GitTrees
+from datamill.experiment.quantities import format_duration
+from datamill.packing.git.git_trees import GET_SUBMODULES, GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
 
 
@@ -46,6 +47,10 @@ class GateListener(Protocol):
     def tell_look(self, verdicts: tuple[BenchmarkVerdict, ...], sweeps: int, elapsed_s: float) -> None:
         """The data were looked at."""
         ...
+
+
+#: Share of the time allowed by which it is overrun before that is told.
+_OVERRUN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +116,12 @@ def conduct_gate(
         first = build_revisions(session, checkouts, build, seed, listener.tell_building)
         varies = first.vary
         warnings += look_at_machine()
-        warnings += [
-            f"the submodule {path} of {tree.title} is not checked out"
+        missing = [
+            f"the submodule {path} of {tree.title} is missing: {GET_SUBMODULES} gets it"
             for tree in (base, head)
             for path in trees.list_submodules(tree)
         ]
+        warnings += missing
         if build and not varies and not first.base_problem:
             warnings.append(
                 "each build of a revision is the same however often it is built: what another layout would "
@@ -137,7 +143,7 @@ def conduct_gate(
         elif not tried.broken and not tried.added:
             where = head.title if first.base_problem else f"both {base.title} and {head.title}"
             raise InputError(
-                f"no benchmark works in {where}: {'; '.join(tried.notes)}",
+                f"no benchmark works in {where}: {'; '.join((*tried.notes, *missing))}",
                 remedy="Each revision is checked out anew, without what git ignores: see that its build and "
                 "its commands work there.",
             )
@@ -156,6 +162,12 @@ def conduct_gate(
                     f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
                     f"(first in {item.failures[0]})"
                 )
+        over_s = run.elapsed_s - gate.within_s
+        if run.measured and over_s > _OVERRUN * gate.within_s and not run.interrupted:
+            warnings.append(
+                f"it took {format_duration(over_s)} more than the {format_duration(gate.within_s)} allowed: "
+                "two rounds are the fewest, and the last one may take longer than those before it"
+            )
         rounds = run.gather_rounds() if run.measured else {}
         listener.tell_building("working out which slowdowns would have been found")
         found = find_all_slowdowns(rounds, alpha=gate.alpha, tolerate=gate.tolerate)

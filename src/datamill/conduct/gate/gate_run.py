@@ -95,6 +95,7 @@ class GateRun:
         self.sweeps = 0
         self.interrupted = False
         self._began_s = monotonic()
+        self._ended_s: float | None = None
 
     def run(self) -> None:
         """Sweep until all is settled or a bound ends it; an interruption ends the sweeps, not the answer.
@@ -115,11 +116,12 @@ class GateRun:
                 raise
             self.interrupted = True
         self._look()
+        self._ended_s = monotonic()
 
     @property
     def elapsed_s(self) -> float:
-        """Time since the sweeps began."""
-        return monotonic() - self._began_s
+        """Time since the sweeps began, until they ended."""
+        return (self._ended_s or monotonic()) - self._began_s
 
     def gather_rounds(self) -> dict[str, Rounds]:
         """Return the rounds of each value that a benchmark gives."""

@@ -90,9 +90,10 @@ def list_overruns(question: TimingQuestion, rounds: int, measured_s: float) -> t
     over_s = measured_s - question.within_s
     if not question.within_s or over_s < _OVERRUN * question.within_s:
         return ()
+    what = "executions of each command" if question.builds is None else "builds of each revision"
     why = (
-        f"warming up, getting ready and {FEWEST_WITH_INTERVAL} executions of each command, the fewest that "
-        "have an interval, take that long"
+        f"warming up, getting ready and {FEWEST_WITH_INTERVAL} {what}, the fewest that have an interval, "
+        "take that long"
         if rounds <= FEWEST_WITH_INTERVAL
         else "the last executions took longer than those before them"
     )
@@ -135,9 +136,10 @@ def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
         return []
     if len(set.union(*warm.outputs.values())) == 1:
         return []
-    sizes = ", ".join(
-        f"{command.label}: {format_count(warm.find_output_bytes(command))} B" for command in question.commands
-    )
+    bytes_of = {command.label: warm.find_output_bytes(command) for command in question.commands}
+    sizes = ", ".join(f"{label}: {format_count(size)} B" for label, size in bytes_of.items())
+    if len(set(bytes_of.values())) == 1:
+        sizes = f"each {format_count(next(iter(bytes_of.values())))} B, but not the same ones"
     return [f"the commands do not write the same output ({sizes}): make sure that they do the same work"]
 
 

@@ -172,7 +172,7 @@ def _advise(question: TimingQuestion, earlier: int, answer: CommandAnswer) -> st
         return ""
     if _NO_TERMINAL.search(answer.stderr_tail):
         return (
-            "Commands have no terminal here: execute it as one would in a script, or give it one of its own "
+            "Commands have no terminal here: execute it as one would in a script, or give it one "
             "with script -qec 'COMMAND' /dev/null."
         )
     if earlier and not question.prepare:

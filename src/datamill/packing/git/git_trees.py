@@ -14,6 +14,8 @@ from datamill.packing.git.asked_git import RevisionError, ask_git, find_revision
 
 #: Digits of a hash that people read.
 SHORT_DIGITS = 9
+#: What gets submodules that a clone lacks.
+GET_SUBMODULES = "git submodule update --init --recursive"
 #: What the files are called that nobody has committed.
 UNCOMMITTED = "uncommitted"
 
@@ -146,10 +148,12 @@ class GitTrees:
     def export(self, tree: GitTree, folder: Path) -> None:
         """Write the files of a tree into a folder as a checkout would, whatever archives leave out.
 
+        Submodules come from their clones in the user's files, as far as these have the commit.
+
         Raises:
             InputError: when git cannot write them.
         """
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         index = self._scratch / f"index-{tree.name}"
         settings = self._settings(index)
         for arguments in (
@@ -164,15 +168,36 @@ class GitTrees:
                     remedy="A clone that is partial or damaged lacks files: clone it anew.",
                 )
         index.unlink(missing_ok=True)
+        for path, commit in self._list_links(tree):
+            if (submodule := self._open_submodule(path, commit)) is not None:
+                submodule.export(submodule.find(commit), folder / path)
 
     def list_submodules(self, tree: GitTree) -> list[str]:
-        """Return the paths of submodules, whose files are not in the tree."""
+        """Return the paths of submodules that are not there: what is exported lacks their files."""
+        missing = []
+        for path, commit in self._list_links(tree):
+            submodule = self._open_submodule(path, commit)
+            if submodule is None:
+                missing.append(path)
+            else:
+                missing += [f"{path}/{inner}" for inner in submodule.list_submodules(submodule.find(commit))]
+        return missing
+
+    def _open_submodule(self, path: str, commit: str) -> GitTrees | None:
+        """The clone of a submodule in the user's files; None where it is not there, or lacks the commit."""
+        place = self.top / path
+        if not (place / ".git").exists():
+            return None
+        scratch = self._scratch / "submodules" / path
+        scratch.mkdir(parents=True, exist_ok=True)
+        submodule = GitTrees(place, scratch)
+        return submodule if submodule.has(commit) else None
+
+    def _list_links(self, tree: GitTree) -> list[tuple[str, str]]:
+        """The path and the commit of each submodule."""
         told = _ask(self.top, "ls-tree", "-r", "-z", "--full-tree", tree.tree, settings=self._settings(None))
-        return [
-            os.fsdecode(entry.split(b"\t", 1)[1])
-            for entry in told.stdout.split(b"\0")
-            if entry.startswith(b"160000 ")
-        ]
+        links = [entry.split(b"\t", 1) for entry in told.stdout.split(b"\0") if entry.startswith(b"160000 ")]
+        return [(os.fsdecode(path), facts.split()[2].decode()) for facts, path in links]
 
     def _settings(self, index: Path | None) -> dict[str, str]:
         objects = self._scratch / "objects"

@@ -122,7 +122,11 @@ def _limit(answer: GateAnswer) -> str:
 
 def _list_rates(answer: GateAnswer) -> list[str]:
     level = format_level(answer.gate.alpha)
-    what = "builds of each revision, linked in another order every time" if answer.varies else "executions"
+    what = (
+        "builds of each revision, linked in another order every time"
+        if answer.varies
+        else "executions of each"
+    )
     return [
         f"Up to {format_count(answer.rounds)} {what}, in turns, in {format_duration(answer.measured_s)}"
         f"{'; interrupted' if answer.interrupted else ''}.",

@@ -28,7 +28,7 @@ def spell_asciidoc(answer: TimingAnswer) -> str:
 def spell_orgmode(answer: TimingAnswer) -> str:
     """Return the same table for Emacs' org-mode."""
     rows = [(_quote_org(name), *rest) for name, *rest in _list_rows(answer)]
-    lines = [f"| {' | '.join(_HEADINGS)} |", f"|{'+'.join('--' for _ in _HEADINGS)}|"]
+    lines = [f"| {' | '.join(_HEADINGS)} |", f"|{'+'.join(2 * '-' for _ in _HEADINGS)}|"]
     lines += [f"| {' | '.join(cells)} |" for cells in rows]
     return "\n".join([*lines, "", phrase_answer(answer), ""])
 
