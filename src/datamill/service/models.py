@@ -14,9 +14,9 @@ from django.db.models import Q
 
 from datamill.service.administration.tables import Retention as Retention
 from datamill.service.administration.tables import UserQuota as UserQuota
-from datamill.service.factor_tables import FactorRule as FactorRule
-from datamill.service.factor_tables import RegisteredFactor as RegisteredFactor
 from datamill.service.files.experiment_files import ExperimentFile as ExperimentFile
+from datamill.service.files.registered_factors import FactorRule as FactorRule
+from datamill.service.files.registered_factors import RegisteredFactor as RegisteredFactor
 from datamill.service.notices.tables import Notice as Notice
 from datamill.service.notices.tables import NoticeCursor as NoticeCursor
 from datamill.service.notices.tables import NoticeTarget as NoticeTarget
