@@ -27,7 +27,6 @@ _ALLOWED = {
     "packing/shipped_packages.py": (1, "reads TOML"),
     "conduct/question/screening/follow_up.py": (2, "changes the TOML of an experiment file"),
     "cli/analyze/plan.py": (1, "passes options of click on"),
-    "cli/timing/time_options.py": (1, "gives a record the fields that an option stands for"),
     "service/broker/credentials.py": (3, "writes claims of a JWT"),
     "service/pages/new_experiment/form.py": (6, "writes TOML"),
     "service/pages/": (9, "gives templates of Django the names that they show"),
