@@ -25,7 +25,7 @@ FLEET_SCHEMA_VERSION = 3
 #: Versions of the messages that the coordinator still speaks.
 READ_FLEET_VERSIONS = (3,)
 #: Versions of reports that it reads: of a worker that is too old enough is understood to say so.
-READ_REPORT_VERSIONS = (1, 2)
+READ_REPORT_VERSIONS = (1, 2, 3)
 
 RefusalReason = Literal["policy", "file", "disk", "version", "factor"]
 LeaseTask = Literal["trial", "build"]

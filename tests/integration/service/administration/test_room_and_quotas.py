@@ -41,7 +41,7 @@ def test_the_page_says_whose_files_and_trials_take_the_room() -> None:
     page = html.unescape(log_in(ApiUser("root", admin=True)).get("/administration").content.decode())
     assert "1 experiment with 8 trials" in page
     assert "Files of ada, a size" in page
-    assert "2 of at most 256.0 GiB" in page
+    assert "2 files; at most 256.0 GiB" in page
     assert log_in(fleet.ada).get("/administration").status_code == 403
 
 
