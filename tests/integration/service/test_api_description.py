@@ -11,8 +11,17 @@ import pytest
 from datamill.protocol import api as protocol_api
 from datamill.service.api.api import api
 
-#: Records that travel outside bodies of JSON: server-sent events, and files of a bundle.
-_ELSEWHERE = {"ProgressNews", "OutputNews", "EndNews", "FleetMember", "FleetSummary", "BundleEnd"}
+#: Records that travel outside bodies of JSON: server-sent events, notices, and files of a bundle.
+_ELSEWHERE = {
+    "ProgressNews",
+    "OutputNews",
+    "EndNews",
+    "FleetMember",
+    "FleetSummary",
+    "BundleEnd",
+    "NoticeData",
+    "NoticeBody",
+}
 
 
 def list_records() -> list[type[msgspec.Struct]]:
