@@ -86,11 +86,15 @@ def test_no_address_shows_anything_of_a_private_experiment(private: tuple[int, s
     session.force_login(bob.user)
     stranger = Client()
     # What a body lacks is told before anything is looked up, the same of every number.
-    nothing_said = {"api/experiments/<number>/priority"}
+    whole_bodies = {
+        "api/experiments/<number>/priority": b'{"priority": 2}',
+        "api/experiments/<number>/rerun": b'{"margin": 0.05}',
+    }
     for route in routes:
         path = fill_route(route, number, trial)
-        if route in nothing_said:
-            assert session.post(path, b'{"priority": 2}', content_type="application/json").status_code == 404
+        if route in whole_bodies:
+            told = session.post(path, whole_bodies[route], content_type="application/json")
+            assert told.status_code == 404, (path, told.content)
             continue
         for method in ("get", "post"):
             told = getattr(session, method)(path)
