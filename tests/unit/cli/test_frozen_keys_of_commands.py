@@ -316,6 +316,7 @@ IN_PYTHON = {
         "predict",
         "quantiles",
         "report",
+        "reproduce",
         "summary",
         "tests",
         "variability",
