@@ -319,6 +319,15 @@ def test_builds_and_benchmarks_run_in_the_folder_where_the_user_is(repository: P
     (repository / "words").write_text("")
     commit(repository, "words")
     # Nothing differs: at the usual 5% one run in twenty may say that it does.
-    asked = ("--base", "HEAD~1", "--build", "test -e here && touch built", "--within", "2s", "--alpha", "0.1%")
+    asked = (
+        "--base",
+        "HEAD~1",
+        "--build",
+        "test -e here && touch built",
+        "--within",
+        "2s",
+        "--alpha",
+        "0.1%",
+    )
     done = run(below, "gate", *asked, "test -e built")
     assert "The benchmark is not known to be slower" in done.stdout
