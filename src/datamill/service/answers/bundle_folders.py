@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -26,6 +27,9 @@ ANSWERING = Budget(
     remedy="Take the bundle home with datamill fetch, which answers without bounds.",
     draws=True,
 )
+#: One at a time: records are read by the interpreter that leases trials, and several readers that rest in
+#: turn leave it nothing.
+_ONE_READER = threading.Lock()
 #: What of a bundle an answer is made of.
 _NEEDED = frozenset(
     (
@@ -48,10 +52,11 @@ def write_bundle(experiment: FleetExperiment, user: User, folder: Path) -> None:
         BundleError: the database does not hold it.
         FullError: too many bundles are being made already.
     """
-    place = BUNDLES.take(user.pk)
-    try:
-        prepared = prepare_bundle(experiment, time.time(), with_events=False)
-        with prepared.resources:
-            write_folder((file for file in prepared.first if file.name in _NEEDED), folder)
-    finally:
-        place.leave()
+    with _ONE_READER:
+        place = BUNDLES.take(user.pk)
+        try:
+            prepared = prepare_bundle(experiment, time.time(), with_events=False)
+            with prepared.resources:
+                write_folder((file for file in prepared.first if file.name in _NEEDED), folder)
+        finally:
+            place.leave()
