@@ -19,7 +19,7 @@ pub struct Place {
     pub function: String,
     /// The file of the source; empty where there is no line.
     pub file: String,
-    /// From 1 on; 0 where there is none.
+    /// From 1 on; 0 where the file does not say.
     pub line: u32,
 }
 

@@ -79,12 +79,10 @@ class AllocationLatencies:
             `latency_ns` and `cycles` without the reading of the counter (`cycles` is null where the counter
             counts none); `binned`, whether the allocator took its slow path; `event`, all that happened in
             it, joined by `+`, or null; `size` in bytes as asked for; `size_class` in bytes, null for blocks
-            of
-            interpreters that come from no pool; `request` (malloc, calloc, realloc, aligned) and `domain`
-            (object, memory, native);
-            `file`, `line` and `function`, null where they cannot be told; `resize_ns`, for a dictionary or
-            set that moved to the block, the time from the request until its old table was given back;
-            `page_faults` in the request, null where they were not asked for; `pid`.
+            of interpreters that come from no pool; `request` (malloc, calloc, realloc, aligned) and `domain`
+            (object, memory, native); `file`, `line` and `function`, null where they cannot be told;
+            `resize_ns`, for a dictionary or set that moved to the block, the time from the request until its
+            old table was given back; `page_faults` in the request, null where they were not asked for; `pid`.
         seen: requests that there were; those from `limit` on are not in the table.
         limit: rows that there is room for.
         clock: what latencies were read from.

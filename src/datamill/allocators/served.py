@@ -25,11 +25,9 @@ class ServedRequests:
         table: a row for each, in the order in which they were done: `index` from 0 on; `latency_ns` and
             `cycles`, from when a thread had read it from a socket until that thread's next call that reads,
             writes or waits on one; `binned`, whether the allocator extended its heap, mapped memory or found
-            a
-            thread's cache empty meanwhile; `event`, which of these, joined by `+`, or null; `command`, its
-            first
-            word; `bytes` that were read; `requests` to the allocator, and `refills` among them; `page_faults`
-            of the thread, null where they cannot be seen; `pid`.
+            a thread's cache empty meanwhile; `event`, which of these, joined by `+`, or null; `command`, its
+            first word; `bytes` that were read; `requests` to the allocator, and `refills` among them;
+            `page_faults` of the thread, null where they cannot be seen; `pid`.
         seen: requests that there were; those from `limit` on are not in the table.
         limit: rows that there is room for.
         clock: what latencies were read from.

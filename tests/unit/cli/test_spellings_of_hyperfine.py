@@ -93,7 +93,7 @@ def test_rounds_that_leave_no_interval_or_are_too_many_are_refused(bounds: tuple
 
 
 def test_a_step_without_a_scan_is_refused() -> None:
-    with pytest.raises(InputError, match="there is none"):
+    with pytest.raises(InputError, match="nothing is scanned"):
         parse_scans((), "2", ())
 
 

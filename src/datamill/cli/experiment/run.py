@@ -77,35 +77,15 @@ def run(
     with ExitStack() as crates:
         # A crate is unpacked for as long as its experiment runs.
         file = None if file is None else crates.enter_context(open_bundle_folder(file))
-        _run(
-            file,
-            out,
-            resume,
-            after_screening,
-            retry_failed,
-            repeat_doubtful,
-            keep_going,
-            dry_run,
-            allow_trials,
+        asked = (
+            NewRun(file, after_screening, out, allow_trials)
+            if resume is None
+            else ResumedRun(resume, retry_failed=retry_failed)
         )
+        _conduct(asked, dry_run=dry_run, repeat_doubtful=repeat_doubtful, keep_going=keep_going)
 
 
-def _run(
-    file: Path | None,
-    out: Path | None,
-    resume: Path | None,
-    after_screening: Path | None,
-    retry_failed: bool,
-    repeat_doubtful: bool,
-    keep_going: bool,
-    dry_run: bool,
-    allow_trials: int,
-) -> None:
-    asked = (
-        NewRun(file, after_screening, out, allow_trials)
-        if resume is None
-        else ResumedRun(resume, retry_failed=retry_failed)
-    )
+def _conduct(asked: NewRun | ResumedRun, *, dry_run: bool, repeat_doubtful: bool, keep_going: bool) -> None:
     if dry_run:
         # What was decided goes to the side: the list of trials may be read by a program.
         print_order(list_trial_order(asked, tell_aside))

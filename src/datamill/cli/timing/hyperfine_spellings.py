@@ -45,5 +45,5 @@ def _respell(typed: str) -> list[str]:
     statuses = ignored[1].strip()
     if statuses in ("", "all-non-zero"):
         return ["--ignore-failure"]
-    # What is ignored there is a failure; 0 is none anyway.
+    # hyperfine lists failures to ignore; 0 is not a failure.
     return ["--allow-status", f"0,{statuses}"]

@@ -95,7 +95,7 @@ def parse_scans(
     found: dict[str, tuple[str, ...]] = {}
     if step is not None and not scans:
         raise InputError(
-            "it is the step of a scan, and there is none",
+            "this is the step of a scan, but nothing is scanned",
             where="--parameter-step-size",
             remedy="Add --parameter-scan NAME LOW HIGH.",
         )

@@ -14,7 +14,7 @@ class PublicationLine(msgspec.Struct, frozen=True):
     """A publication; of a withdrawn one `headline` is empty and `withdrawn` says why.
 
     `address` is that of its page, `archive` that of its RO-Crate. `intact` is false where the archive is not
-    what was published, and then nothing is said of the result.
+    what was published, and then the result is not shown.
     """
 
     key: str

@@ -68,7 +68,7 @@ def spell_csv(answer: TimingAnswer, records: Mapping[str, Sequence[TrialRecord]]
 
 
 def _describe(records: Sequence[TrialRecord]) -> dict[str, float | None]:
-    """What hyperfine says of the times of executions, in seconds; empty where there are none."""
+    """What hyperfine says of the times of executions, in seconds; empty without executions."""
     runs = [record.run for record in records if record.run is not None]
     times = [run.wall_time_ns / 1e9 for run in runs]
     if not times:

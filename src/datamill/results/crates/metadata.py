@@ -20,7 +20,7 @@ _SOFTWARE = "urn:datamill:software"
 _RUN = "#execution"
 Entity = dict[str, object]
 
-#: What is said of files by their name, or by the folder that they are in.
+#: Descriptions of files, by their names or the folders that they are in.
 _WORDS = {
     "bundle.json": "What the bundle holds: packages with their digests.",
     "experiment.toml": "The question: packages, factors, responses and replication, as given.",

@@ -1,4 +1,4 @@
-"""The first sentence of each answer of an ended experiment, or why there is none, kept in the data folder.
+"""The first sentence of each answer of an ended experiment, or why it has no answer, kept in the data folder.
 
 What is there was inferred from what the database holds: lost files are made again when they are asked for.
 """

@@ -15,7 +15,7 @@ _WAIT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """Where mail is handed over, and from whom it comes; `tls` is none, starttls or all."""
+    """Where mail is handed over, and from whom it comes; `tls` is "none", "starttls" or "all"."""
 
     host: str
     port: int
@@ -31,7 +31,7 @@ def parse_mail_server(url: str, sender: str) -> MailServer:
     `smtp` goes over to TLS before anything is said, `smtps` begins with it, `smtp+plain` has none.
 
     Raises:
-        ValueError: when it is none of these, or the sender is no address.
+        ValueError: when it has another form, or the sender is not an address.
     """
     kinds = {"smtp": ("starttls", 587), "smtps": ("all", 465), "smtp+plain": ("none", 25)}
     try:

@@ -37,7 +37,7 @@ def add_mail(user: User, address: str, subjects: tuple[str, ...], now_s: float) 
     """Enter a mail address, and send it the code that confirms that its reader wants this.
 
     Raises:
-        InputError: when it is none, this coordinator sends no mail, or it could not be handed over.
+        InputError: when this is not an address, the coordinator sends no mail, or the mail server refused it.
     """
     ways = find_notice_ways()
     if ways.mail is None:

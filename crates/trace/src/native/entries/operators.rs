@@ -141,7 +141,7 @@ pub fn resolve() {
         NEXT[number].store(next, Relaxed);
         let is_first = TARGETS[number].0.load(Relaxed) == 0;
         if is_first {
-            // Ours does what theirs would where there is none yet.
+            // Before theirs is loaded, ours does the same.
             let target = if next == 0 { hooks[number] } else { next };
             TARGETS[number].0.store(target, Relaxed);
         }
