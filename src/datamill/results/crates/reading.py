@@ -44,8 +44,11 @@ class _Metadata(msgspec.Struct, frozen=True, rename={"graph": "@graph"}):
 
 
 def is_crate(path: Path) -> bool:
-    """Whether a path is a zip file, by its content."""
-    return path.is_file() and zipfile.is_zipfile(path)
+    """Whether a path is a zip file by its content, or the beginning of one that was cut off."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04" or zipfile.is_zipfile(path)
 
 
 @contextmanager
