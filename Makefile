@@ -118,12 +118,19 @@ rust-tests:
 	$(need-rust)
 	MAKEFLAGS= $(CARGO_TEST) --no-run
 
+# Rust's tests and Python's at once: neither keeps all processors busy, and what sets the machine takes turns by its
+# lock. What Rust's say is printed when Python's are done, whatever those found.
+define both
+@said=$$(mktemp); trap 'trap - TERM; kill 0' INT TERM; \
+$(CARGO_TEST) --no-fail-fast >"$$said" 2>&1 & rust=$$!; \
+status=0; $(PYTEST) $(1) || status=1; \
+wait $$rust || status=1; \
+cat "$$said"; rm -f "$$said"; \
+exit $$status
+endef
+
 test: setup
-	@# Both, whatever the first finds.
-	@status=0; \
-	$(CARGO_TEST) --no-fail-fast || status=1; \
-	$(PYTEST) --stage change || status=1; \
-	exit $$status
+	$(call both,--stage change)
 
 check: setup
 	@# R itself answers what is frozen for `make test`.
@@ -133,10 +140,7 @@ check: setup
 # Without R the frozen answers still prove what they prove.
 prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
 prove: setup
-	@status=0; \
-	$(CARGO_TEST) --no-fail-fast || status=1; \
-	$(PYTEST) $(LIVE) || status=1; \
-	exit $$status
+	$(call both,$(LIVE))
 
 hostile: setup
 	$(BIN)/pytest tests/integration/hostile --attacks
