@@ -64,7 +64,8 @@ _RULES = {
                 AND s.package_sha256 = t.package_sha256 AND s.cancelling)""",
     "a trial went that waits for a look": """
         SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
-        WHERE t.position > e.open_position AND t.state IN ('planned', 'leased', 'counted', 'given_up')""",
+        WHERE t.position > e.open_position AND t.state IN ('planned', 'leased', 'counted', 'given_up')
+            AND NOT (t.state = 'given_up' AND t.attempts = 0 AND t.needs_id IS NOT NULL)""",
     "a batch is open and a look before it was not made, or stopped": """
         SELECT l.experiment_id FROM datamill_look l JOIN datamill_experiment e ON e.id = l.experiment_id
         WHERE l.last_position < e.open_position AND (l.stops IS NULL OR l.stops)""",
