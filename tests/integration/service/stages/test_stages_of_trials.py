@@ -38,7 +38,7 @@ SHARED = TEXT.replace("seed = 7", 'seed = 7\nbuild = "shared"')
 
 
 def plan_profiles(workers: list[str], *profiled: str, text: str = SHARED, **options: object) -> NewExperiment:
-    """An experiment over workers whose named packages have a `profile.sh`, all of them where none is named."""
+    """An experiment over workers whose named packages have a `profile.sh`; all, where none is named."""
     new = make_new(workers, text=text, profile=True, **options)  # type: ignore[arg-type]
     packages = tuple(
         msgspec.structs.replace(item, has_profile=not profiled or item.name in profiled)
