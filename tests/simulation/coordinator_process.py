@@ -50,7 +50,7 @@ class _Content(msgspec.Struct):
 class _Envelope(msgspec.Struct):
     """What any report must have; what is wrong further in may concern an attempt that is over."""
 
-    schema: Literal[1, 2, 3]
+    schema: Literal[1, 2, 3, 4]
     worker_id: str
     clock_unix_ns: int
     content: _Content

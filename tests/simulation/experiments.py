@@ -97,7 +97,13 @@ def draw_experiment(
 
 def _pack(item: SimulatedPackage, folder: str) -> BundlePackage:
     return BundlePackage(
-        item.name, f"{folder}/{item.name}.tar.gz", item.sha256, item.bytes, 3, item.has_setup
+        item.name,
+        f"{folder}/{item.name}.tar.gz",
+        item.sha256,
+        item.bytes,
+        3,
+        item.has_setup,
+        has_profile=item.has_profile,
     )
 
 
@@ -138,9 +144,16 @@ def _write_file(
         f'[fleet]\nreboot = "{random.choice(("trial", "block", "never"))}"\nblock_trials = 3\n'
         f'debug = "{random.choice(("first", "never", "never", "only"))}"\nredundancy = {redundancy}\n'
         f'build_on = "{build_on}"\nmost_attempts = {random.choice((1, 3, 4, 6))}\n'
-        f"priority = {priority}\n",
+        f"priority = {priority}\n" + _draw_profile(brought, is_shared=grows or build == "shared"),
     ]
     return "\n".join(sections)
+
+
+def _draw_profile(brought: Brought, *, is_shared: bool) -> str:
+    """Draw whether profiles are asked for, from a source of its own: what all seeds drew before stays."""
+    wanted = Random(f"{brought.packages[0].sha256} profiles").random() < 0.3
+    can = is_shared and any(item.has_profile for item in brought.packages)
+    return "profile = true\n" if wanted and can else ""
 
 
 def _draw_needs(random: Random) -> str:

@@ -212,8 +212,8 @@ class Faults:
                 b'{"schema": 1e999}',
                 whole[: len(whole) // 2],
                 whole.replace(b'"taken"', b'"unheard_of"'),
-                whole.replace(b'"schema":3', b'"schema":99'),
-                whole.replace(b'"schema":3', b'"schema":-1'),
+                whole.replace(b'"schema":4', b'"schema":99'),
+                whole.replace(b'"schema":4', b'"schema":-1'),
                 whole.replace(b"p0001", b"\xff\xfe"),
                 whole + whole,
             )

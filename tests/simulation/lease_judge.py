@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from datamill.protocol.fleet import ArtifactFile, Lease
@@ -79,14 +80,14 @@ class LeaseJudge:
         return bool(rows) and rows[0][0] != experiment
 
     def _judge_build(self, lease: Lease, expected: ExpectedTrial, experiment: int) -> None:
-        if not expected.needs:
+        if not expected.build:
             if lease.prebuilt is not None:
                 self._object(f"{lease.attempt} was given a build and is to build itself")
             return
         counted = self._read(
             "SELECT a.key, a.outcome FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id"
             " WHERE t.experiment_id = ? AND t.trial_id = ? AND a.state = 'counted'",
-            (experiment, expected.needs),
+            (experiment, expected.build),
         )
         builds = {
             (item.sha256, item.bytes)
@@ -101,7 +102,7 @@ class LeaseJudge:
         ended = self._read(
             "SELECT 1 FROM datamill_event WHERE experiment_id = ? AND kind IN ('trial given up',"
             " 'build missing') AND (attempt LIKE ? OR detail LIKE ?)",
-            (experiment, f"{experiment}.{expected.needs}.%", f"{expected.needs} %"),
+            (experiment, f"{experiment}.{expected.build}.%", f"{expected.build} %"),
         )
         if given is not None or not ended:
             self._object(f"{lease.attempt} was given the build {given} and needs one of {sorted(builds)}")
@@ -167,6 +168,9 @@ def _list_planned(plan: Plan, expected: ExpectedTrial, number: int) -> dict[str,
     load = next((item for item in head.loads if item.name == wanted), None)
     needs = [item.needs for item in experiment.packages if item.name == trial.package]
     needs += [item.needs for item in experiment.loads if item.name == wanted]
+    limits = experiment.limits
+    if expected.purpose == "profile":
+        limits = replace(limits, run_timeout_s=limits.profile_timeout_s)
     return {
         "schema": SCHEMA_VERSION,
         "user": plan.submitted.owner,
@@ -180,7 +184,7 @@ def _list_planned(plan: Plan, expected: ExpectedTrial, number: int) -> dict[str,
         "seed": trial.seed,
         "build seed": trial.build_seed,
         "measurements": (trial.measurements, trial.warmup),
-        "limits": {name: getattr(experiment.limits, name) for name in LIMITS},
+        "limits": {name: getattr(limits, name) for name in LIMITS},
         "needs": (
             any(item.network for item in needs),
             any(item.privileged for item in needs),
@@ -193,5 +197,5 @@ def _list_planned(plan: Plan, expected: ExpectedTrial, number: int) -> dict[str,
         "factors": [(item.name, "", item.sha256) for item in head.factors],
         "files": sorted(plan.list_files(trial.trial_id).items()),
         "live output": expected.purpose == "debug",
-        "task": "build" if expected.purpose == "build" else "trial",
+        "task": expected.purpose if expected.purpose in ("build", "profile") else "trial",
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from datamill.design.batches import number_batch
 from simulation.plans import Plan
-from simulation.tables import ENDED_TRIALS, Read, Tables
+from simulation.tables import ENDED_TRIALS, Read, Tables, TrialRow
 
 #: What becomes of trials whose batch was let go.
 WENT = ("planned", "leased", "counted", "given_up")
@@ -47,7 +47,14 @@ class LookJudge:
             if batch is None:
                 continue
             name = f"trial {row.experiment}.{row.trial_id} of batch {batch}"
-            if batch > 1 and row.state in WENT and decided.get((row.experiment, batch - 1), True):
+            # What its profile failed is given up, whenever its batch would have come.
+            is_unprofiled = row.state == "given_up" and not row.attempts and self._is_profiled(row)
+            if (
+                batch > 1
+                and row.state in WENT
+                and not is_unprofiled
+                and decided.get((row.experiment, batch - 1), True)
+            ):
                 self._object(f"{name} is {row.state}, and no look let it go")
         for number, row in before.trials.items():
             batch = self._find_batch(row.experiment, row.trial_id)
@@ -67,6 +74,9 @@ class LookJudge:
                 continue
             if experiment not in self.stopped:
                 self._object(f"experiment {experiment} was completed, and no look stopped it")
+
+    def _is_profiled(self, row: TrialRow) -> bool:
+        return self._plans[row.experiment].trials[row.trial_id].needs.startswith("profile")
 
     def _find_batch(self, experiment: int, trial_id: str) -> int | None:
         """The batch of a trial of the design; None where nothing waits for looks."""

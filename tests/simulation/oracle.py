@@ -20,6 +20,7 @@ from simulation.look_judge import LookJudge
 from simulation.place_judge import PlaceJudge
 from simulation.plans import Plan
 from simulation.share_judge import ShareJudge
+from simulation.stage_judge import StageJudge
 from simulation.stop_judge import StopJudge
 from simulation.tables import ENDED_EXPERIMENTS, ENDED_TRIALS, OPEN, Read, Tables, TrialRow, read_tables
 
@@ -78,6 +79,7 @@ class Oracle:
         self._places = PlaceJudge(self.leases.plans, self.object)
         self._shares = ShareJudge(self.leases.plans, self.object)
         self._looks = LookJudge(read, self.leases.plans, self.object)
+        self._stages = StageJudge(read, self.leases.plans, self.object)
         self._stops = StopJudge(read, self.leases.plans, self.object, self._looks)
 
     def object(self, sentence: str) -> None:
@@ -236,6 +238,7 @@ class Oracle:
         self._check_kept(before, after)
         self._looks.judge(before, after)
         self._stops.judge(before, after)
+        self._stages.judge(after)
         self._shares.judge(before, after, self._now_s(), each_step=each_step)
         if each_step:
             moved = self._places.judge(before, after, self._now_s(), stepped=self._stepped)
@@ -360,6 +363,7 @@ class Oracle:
         self.check_tables(each_step=False)
         self._check_trials()
         self._looks.check_end(self._tables)
+        self._stages.check_end(self._tables)
         for key, record in self._counted.values():
             kept = self._read("SELECT record FROM datamill_attempt WHERE key = ?", (key,))
             if kept != [(record,)]:

@@ -22,6 +22,7 @@ class SimulatedPackage:
     duration_s: float
     failing: float
     poison: bool
+    has_profile: bool = False
     broken: str = ""  # "everywhere", a level of the optimization, or "here and there": on every third machine
 
     def is_broken_at(self, optimization: str, worker_id: str) -> bool:
@@ -41,6 +42,7 @@ def draw_package(random: Random, name: str, *, poison: bool) -> SimulatedPackage
         duration_s=random.choice((0.0, 20.0, 100.0, 250.0)) * random.uniform(0.5, 1.5),
         failing=random.choice((0.0, 0.0, 0.0, 0.3, 1.0)),
         poison=poison,
-        # A source of its own: what all seeds drew before stays.
+        # Sources of their own: what all seeds drew before stays.
+        has_profile=Random(f"{sha256} profile").random() < 0.7,
         broken=Random(f"{sha256} broken").choice(("", "", "", "", "everywhere", "-O0", "here and there")),
     )

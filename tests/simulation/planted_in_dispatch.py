@@ -318,3 +318,19 @@ def stopping_is_forgotten() -> None:
     from simulation import coordinator_process
 
     coordinator_process.enter_decision = enter_and_release
+
+
+@plant
+def profiles_are_not_waited_for() -> None:
+    """A trial goes when its build is made, whether that was profiled or not."""
+    from datamill.service.coordinator.experiments.stages import Stages
+
+    Stages.find_need = Stages.find_build  # type: ignore[method-assign]
+
+
+@plant
+def trials_wait_for_failed_profiles() -> None:
+    """A profile that failed is waited for like one that is under way."""
+    from datamill.service.coordinator.leasing import dependents
+
+    dependents._give_up_unprofiled = lambda _profile: []

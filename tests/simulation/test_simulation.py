@@ -58,6 +58,8 @@ FOUND = {
     "seeds_are_anothers": "has seed",
     "shares_are_forgotten": "has the share",
     "silent_workers_stay_silent": "is silent still",
+    "profiles_are_not_waited_for": "which it needs, is",
+    "trials_wait_for_failed_profiles": "waits for ever|waits for what will never be done",
     "spares_are_not_used": "could make it",
     "spares_are_nothing_special": "and not to its spare",
     "spool_is_dropped_before_its_receipt": "without a receipt",

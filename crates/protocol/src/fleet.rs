@@ -14,7 +14,7 @@ use crate::record::{Accelerator, HostFacts, IsolationKind, TrialRecord};
 use crate::spec::{KernelInterface, TrialSpec};
 
 /// Version of the messages between coordinator and worker. Each side refuses a newer one of the other, and says so.
-pub const FLEET_SCHEMA_VERSION: u32 = 3;
+pub const FLEET_SCHEMA_VERSION: u32 = 4;
 
 /// What a machine is and offers, as its worker sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -234,9 +234,9 @@ pub struct Lease {
     pub expected_s: f64,
     /// Whether output is sent while the scripts run: for debug trials, which measure nothing.
     pub live_output: bool,
-    /// What is asked for: a trial, or only the build of its package.
+    /// What is asked for: a trial, or what it needs before.
     pub task: LeaseTask,
-    /// A build of the package made elsewhere, that this trial measures; absent: it builds here.
+    /// A build of the package made elsewhere, that is measured or profiled; absent: it builds here.
     pub prebuilt: Option<FileNeed>,
 }
 
@@ -248,6 +248,8 @@ pub enum LeaseTask {
     Trial,
     /// The output of `setup.sh`, packed as the artifact `build.tar.gz`, for other workers to measure.
     Build,
+    /// `profile.sh` in place of `run.sh`, and the file that it names; nothing is measured.
+    Profile,
 }
 
 /// A file that the coordinator serves at `/files/SHA256`.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use datamill_host::{KernelLog, OtherProcesses};
 use datamill_protocol::TrialSpec;
+use serde::{Deserialize, Serialize};
 
 use crate::factors::{EnvironmentFactor, Levels};
 use crate::interrupt::Interrupt;
@@ -13,10 +14,21 @@ use crate::process::Stage;
 use crate::resources::Resources;
 use crate::world::World;
 
+/// What is to come of a trial's `run` phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// What `run.sh` takes.
+    Measurements,
+    /// What `profile.sh` finds out.
+    Profile,
+}
+
 /// What the phases of a trial need to know.
 pub struct Assignment<'a> {
     /// The trial.
     pub spec: &'a TrialSpec,
+    /// What is to come of it.
+    pub purpose: Purpose,
     /// Its levels, understood.
     pub levels: &'a Levels,
     /// Its package.

@@ -29,6 +29,7 @@ use rustix::fs::Mode;
 use rustix::process::{Signal, set_parent_process_death_signal, umask};
 use serde::Serialize;
 
+use assignment::Purpose;
 use command_line::{Command, help_text, parse_command_line};
 use commands::SessionEnd;
 use fleet::FleetOptions;
@@ -107,8 +108,10 @@ fn run_trial(spec: &Path, record: Option<&Path>, parent: Option<u32>) -> io::Res
         Err(cause) => return Ok(refuse(&cause)),
     };
     let told = match spec.isolation {
-        IsolationWanted::Guest => guest::run_trial_in_guest(&spec, &levels, None, &interrupt),
-        _ => trial::run_trial(&spec, &levels, &interrupt),
+        IsolationWanted::Guest => {
+            guest::run_trial_in_guest(&spec, Purpose::Measurements, &levels, None, &interrupt)
+        }
+        _ => trial::run_trial(&spec, Purpose::Measurements, &levels, &interrupt),
     };
     match draft {
         Some(draft) => draft.finish(&told)?,

@@ -127,7 +127,8 @@ class FleetChoice:
     `block_trials` are the trials of a machine between two reboots, with `reboot` "block". `redundancy` spare
     workers stand by. With `build_on` "strongest", builds are made once on the strongest worker of an
     architecture and shipped to the others; "worker" builds where the trial runs. `priority`, from 0.1 to 10,
-    is the experiment's among those of the same user: it divides what is that user's.
+    is the experiment's among those of the same user: it divides what is that user's. With `profile` each
+    build of a package that has a `profile.sh` is made, then profiled on its machine, and then measured.
     """
 
     reboot: RebootPolicy = "auto"
@@ -138,6 +139,7 @@ class FleetChoice:
     public: bool = False
     most_attempts: int = 4
     priority: float = 1.0
+    profile: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,7 @@ class Limits:
     setup_timeout_s: float = 1800.0
     run_timeout_s: float = 600.0
     collect_timeout_s: float = 120.0
+    profile_timeout_s: float = 3600.0
     output_bytes: int = 1 << 20
     archive_bytes: int = 256 << 20
     package_bytes: int = 4 << 30

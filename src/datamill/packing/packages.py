@@ -11,7 +11,7 @@ from datamill.experiment.quantities import format_size
 from datamill.packing.members import Packed, check_member, check_script, list_members, pack_members
 
 #: Scripts in a package's root, and whether it must have them.
-_SCRIPTS = {"run.sh": True, "collect.sh": False, "setup.sh": False}
+_SCRIPTS = {"run.sh": True, "collect.sh": False, "setup.sh": False, "profile.sh": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class PackageFacts:
     files: int
     has_setup: bool
     has_collect: bool = True
+    has_profile: bool = False
 
 
 def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "package") -> PackageFacts:
@@ -64,7 +65,9 @@ def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "packa
                 where=str(path),
                 remedy=f"Put an executable {script} in the root of the package.",
             )
-    return PackageFacts(name, path, size, files, "setup.sh" in found, "collect.sh" in found)
+    return PackageFacts(
+        name, path, size, files, "setup.sh" in found, "collect.sh" in found, "profile.sh" in found
+    )
 
 
 def pack_package(facts: PackageFacts, archive: Path) -> Packed:

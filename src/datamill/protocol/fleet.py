@@ -21,14 +21,14 @@ from datamill.protocol.trial import (
     TrialSpec,
 )
 
-FLEET_SCHEMA_VERSION = 3
+FLEET_SCHEMA_VERSION = 4
 #: Versions of the messages that the coordinator still speaks.
-READ_FLEET_VERSIONS = (3,)
+READ_FLEET_VERSIONS = (4,)
 #: Versions of reports that it reads: of a worker that is too old enough is understood to say so.
-READ_REPORT_VERSIONS = (1, 2, 3)
+READ_REPORT_VERSIONS = (1, 2, 3, 4)
 
 RefusalReason = Literal["policy", "file", "disk", "version", "factor"]
-LeaseTask = Literal["trial", "build"]
+LeaseTask = Literal["trial", "build", "profile"]
 
 
 class CacheFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

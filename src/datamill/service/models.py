@@ -262,7 +262,7 @@ class Trial(models.Model):
     reboot = models.BooleanField(default=False)  # whether its machine is rebooted before it
     state = models.CharField(max_length=9, choices=TrialState.choices)
     attempts = models.IntegerField(default=0)
-    # The build that it measures.
+    # What must be done before: the profile of its build, or the build itself.
     needs = models.ForeignKey("self", null=True, on_delete=models.PROTECT, db_index=False)
     plan = models.BinaryField()  # PlannedTrial as JSON
 

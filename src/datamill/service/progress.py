@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from datamill.protocol.api.events import EventLine
+from datamill.protocol.api.fleet.stages import StageLine
 from datamill.service.models import Event, FleetExperiment, FleetWorker, Pace, TrialCount
+from datamill.service.queue.stages import describe_stages
 from datamill.service.states import ENDED_EXPERIMENTS, ENDED_TRIALS, TrialPurpose, TrialState
 from datamill.service.submissions.trial_estimates import estimate_trial_times, list_packages, mean_time
 
@@ -24,13 +26,15 @@ def name_state(purpose: str, state: str) -> str:
 class Progress:
     """Numbers of trials by state: of the design, of debugging, and of the design by worker's name.
 
-    `finish_s` is the estimated time from now until the last trial ends, None when there is no telling.
+    `stages` are builds, profiles and trials of the design, where there are several of these. `finish_s` is the
+    estimated time from now until the last trial ends, None when there is no telling.
     """
 
     trials: dict[str, int]
     debug_trials: dict[str, int]
     workers: dict[str, dict[str, int]]
     finish_s: float | None
+    stages: tuple[StageLine, ...] = ()
 
 
 def count_progress(experiment: FleetExperiment, now_s: float) -> Progress:
@@ -43,14 +47,16 @@ def count_progress(experiment: FleetExperiment, now_s: float) -> Progress:
         .values_list("purpose", "worker__name", "state", "trials")
         .order_by("worker__name", "state")
     )
+    counts = []
     for purpose, worker, state, count in rows:
+        counts.append((purpose, state, count))
         if purpose == TrialPurpose.DESIGN:
             trials[state] += count
             workers[worker][state] = count
         elif purpose == TrialPurpose.DEBUG:
             debug[name_state(purpose, state)] += count
     finish_s = _estimate_finish(experiment, workers, now_s)
-    return Progress(dict(trials), dict(debug), dict(workers), finish_s)
+    return Progress(dict(trials), dict(debug), dict(workers), finish_s, describe_stages(counts))
 
 
 def _estimate_finish(

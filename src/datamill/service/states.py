@@ -29,7 +29,7 @@ class ExperimentState(models.TextChoices):
 class TrialState(models.TextChoices):
     """How far a trial is."""
 
-    WAITING = "waiting", "waiting"  # of an experiment that debugs or is held, or for the build it needs
+    WAITING = "waiting", "waiting"  # of an experiment that debugs or is held, or for what it needs
     PLANNED = "planned", "planned"  # may be leased
     LEASED = "leased", "leased"  # an attempt is under way
     COUNTED = "counted", "counted"  # has the record that counts
@@ -55,7 +55,8 @@ class TrialPurpose(models.TextChoices):
 
     DESIGN = "design", "design"
     DEBUG = "debug", "debug"
-    BUILD = "build", "build"  # makes a build on one worker that others measure
+    BUILD = "build", "build"  # makes a build that others measure or profile
+    PROFILE = "profile", "profile"  # profiles a build on a machine before its trials measure it there
 
 
 class Standing(models.TextChoices):

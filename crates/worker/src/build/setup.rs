@@ -11,7 +11,7 @@ use datamill_protocol::{
 
 use crate::assignment::Assignment;
 use crate::package::SETUP;
-use crate::process::{Script, phase_environment, run_script};
+use crate::process::{Execution, Script, phase_environment, run_script};
 use crate::trouble::{Step, failure, io_failure};
 use crate::world::{SEARCH_PATH, World, do_confined};
 
@@ -57,7 +57,7 @@ pub fn build_package(
     let environment = phase_environment(world, &assignment.package.variables, true);
     let script = Script {
         phase: Phase::Setup,
-        warmup: None,
+        execution: Execution::Main,
         environment: &environment,
         settings: &ProcessSettings::RANDOMIZED,
     };

@@ -1,8 +1,9 @@
-//! A leased attempt: a trial, a trial of a build made elsewhere, or the build alone.
+//! A leased attempt: a trial, a trial of a build made elsewhere, a profile, or the build alone.
 
 use datamill_fleet::{OpenAttempt, TrialEnd};
 use datamill_protocol::{Failure, FailureKind, IsolationWanted, LeaseTask, Outcome, Phase};
 
+use crate::assignment::Purpose;
 use crate::build::{builds_folder, remove_installed};
 use crate::guest::make_attempt_in_guest;
 use crate::interrupt::Interrupt;
@@ -23,9 +24,13 @@ pub fn make_attempt(open: &OpenAttempt, worker: &str, interrupt: &Interrupt) -> 
                     make_attempt_in_guest(lease, &levels, interrupt)
                 }
                 LeaseTask::Build => make_build(&lease.spec, &levels, worker, interrupt),
-                LeaseTask::Trial => {
+                LeaseTask::Trial | LeaseTask::Profile => {
                     let prebuilt = lease.prebuilt.as_ref().map(|need| need.sha256.as_str());
-                    run_with_build(&lease.spec, prebuilt, &levels, interrupt)
+                    let purpose = match lease.task {
+                        LeaseTask::Profile => Purpose::Profile,
+                        LeaseTask::Trial | LeaseTask::Build => Purpose::Measurements,
+                    };
+                    run_with_build(&lease.spec, prebuilt, purpose, &levels, interrupt)
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use datamill_protocol::{BuildPolicy, IsolationWanted, TrialLimits, TrialSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::assignment::Purpose;
 use crate::package::{COLLECT, has_member};
 
 /// Where the guest unpacks it.
@@ -38,6 +39,8 @@ pub enum GuestJob {
         spec: Box<TrialSpec>,
         /// Digest of the build that is shipped with it.
         prebuilt: Option<String>,
+        /// What is to come of it.
+        purpose: Purpose,
     },
     /// Make the shared build of a trial.
     Build(Box<TrialSpec>),
@@ -198,6 +201,7 @@ mod tests {
         let job = GuestJob::Trial {
             spec: Box::new(placed),
             prebuilt: None,
+            purpose: Purpose::Measurements,
         };
         let disk = path.with_extension("disk");
         write_job(&job, &shipped, &File::create(&disk).unwrap()).unwrap();

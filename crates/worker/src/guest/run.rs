@@ -12,6 +12,7 @@ use super::probe::{Disks, Guests};
 use super::result::{Unusable, read_result, result_bytes};
 use super::troubles::{broken, forged, no_guest, overdue, refused, went_off};
 use super::trust::Circumstances;
+use crate::assignment::Purpose;
 use crate::interrupt::Interrupt;
 use crate::scratch::remove_tree;
 use crate::trial::unix_ns;
@@ -67,10 +68,19 @@ pub fn run_job<'a>(
         format!("packing `{}` for a guest", spec.package.path),
     ))?;
     // Before the guest has the disk; one that cannot be read cannot be run either, and is held to the whole contract.
-    let has_collect = disks
-        .job_to_read()
-        .and_then(|disk| ships_collect(&disk, &spec.limits))
-        .unwrap_or(true);
+    let is_profile = matches!(
+        job,
+        GuestJob::Trial {
+            purpose: Purpose::Profile,
+            ..
+        }
+    );
+    // A profile ends without it.
+    let has_collect = !is_profile
+        && disks
+            .job_to_read()
+            .and_then(|disk| ships_collect(&disk, &spec.limits))
+            .unwrap_or(true);
     let started_unix_ns = unix_ns();
     let started = Instant::now();
     let boot = Boot {

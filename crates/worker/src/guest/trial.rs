@@ -15,6 +15,7 @@ use super::probe::find_guests;
 use super::run::{Handed, Run, run_job};
 use super::troubles::{forged, no_folders, no_guest, no_network};
 use super::trust::believe;
+use crate::assignment::Purpose;
 use crate::build::BUILD_ARTIFACT;
 use crate::factors::{Levels, add_unread_factors};
 use crate::interrupt::Interrupt;
@@ -22,7 +23,7 @@ use crate::scratch::remove_tree;
 use crate::trial::{begin_record, record_build, unix_ns};
 use crate::trouble::{Step, io_failure};
 
-/// Makes a leased attempt in a guest: a trial, or a build for others.
+/// Makes a leased attempt in a guest: a trial, a profile, or a build for others.
 pub fn make_attempt_in_guest(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
     let spec = &lease.spec;
     if lease.task == LeaseTask::Build {
@@ -33,7 +34,11 @@ pub fn make_attempt_in_guest(lease: &Lease, levels: &Levels, interrupt: &Interru
         sha256: need.sha256.clone(),
         facts: None,
     });
-    run_trial_in_guest(spec, levels, shipped, interrupt)
+    let purpose = match lease.task {
+        LeaseTask::Profile => Purpose::Profile,
+        LeaseTask::Trial | LeaseTask::Build => Purpose::Measurements,
+    };
+    run_trial_in_guest(spec, purpose, levels, shipped, interrupt)
 }
 
 fn hand_out_build(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Step<BuildFacts> {
@@ -50,13 +55,14 @@ fn hand_out_build(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> S
 /// Runs one trial in a guest, of a build that was sent or of its own; whatever happens, the record tells it.
 pub fn run_trial_in_guest(
     spec: &TrialSpec,
+    purpose: Purpose,
     levels: &Levels,
     sent: Option<GuestBuild>,
     interrupt: &Interrupt,
 ) -> TrialRecord {
     let mut own = begin_record(spec, IsolationKind::Guest);
     let scratch = Path::new(&spec.scratch_dir);
-    let mut record = match perform(spec, levels, sent, &mut own, interrupt) {
+    let mut record = match perform(spec, purpose, levels, sent, &mut own, interrupt) {
         Ok(record) => record,
         Err(failure) => TrialRecord {
             outcome: outcome(&failure, interrupt),
@@ -89,6 +95,7 @@ fn outcome(failure: &Failure, interrupt: &Interrupt) -> Outcome {
 
 fn perform(
     spec: &TrialSpec,
+    purpose: Purpose,
     levels: &Levels,
     sent: Option<GuestBuild>,
     own: &mut TrialRecord,
@@ -134,6 +141,7 @@ fn perform(
     let job = GuestJob::Trial {
         spec: Box::new(placed),
         prebuilt: build.as_ref().map(|build| build.sha256.clone()),
+        purpose,
     };
     let run = Run {
         guests: &guests,

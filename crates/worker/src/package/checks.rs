@@ -15,6 +15,8 @@ pub const SETUP: &str = "setup.sh";
 pub const RUN: &str = "run.sh";
 /// Packs what the experiment produced, where built-in responses are not all that is wanted.
 pub const COLLECT: &str = "collect.sh";
+/// Profiles what `run.sh` executes, where profiles are asked for.
+pub const PROFILE: &str = "profile.sh";
 
 /// Which of the scripts that a package need not have are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct OptionalScripts {
     pub setup: bool,
     /// `collect.sh`.
     pub collect: bool,
+    /// `profile.sh`.
+    pub profile: bool,
 }
 
 /// Checks that the scripts are where the contract wants them; returns which of the others are there.
@@ -43,6 +47,7 @@ pub fn check_scripts(root: &Path) -> Step<OptionalScripts> {
     Ok(OptionalScripts {
         setup: has_script(root, SETUP)?,
         collect: has_script(root, COLLECT)?,
+        profile: has_script(root, PROFILE)?,
     })
 }
 
@@ -169,8 +174,8 @@ mod tests {
         fs::write(&run, "").unwrap();
         fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
         let scripts = check_scripts(folder.path()).unwrap();
-        assert!(!scripts.setup && !scripts.collect);
-        for name in [SETUP, COLLECT] {
+        assert!(!scripts.setup && !scripts.collect && !scripts.profile);
+        for name in [SETUP, COLLECT, PROFILE] {
             for target in ["gone.sh", name] {
                 symlink(target, folder.path().join(name)).unwrap();
                 let refused = check_scripts(folder.path()).unwrap_err();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use datamill_protocol::digest::copy_and_hash;
 use datamill_protocol::{FailureKind, PackageSpec, Phase, TrialLimits};
 
-pub use checks::{COLLECT, RUN, SETUP, check_against_host};
+pub use checks::{COLLECT, PROFILE, RUN, SETUP, check_against_host};
 pub use unpack::{has_member, is_pax_sparse, unpack_archive};
 
 use crate::interrupt::Interrupt;
@@ -32,6 +32,8 @@ pub struct Package {
     pub has_setup: bool,
     /// Whether it has a `collect.sh`.
     pub has_collect: bool,
+    /// Whether it has a `profile.sh`.
+    pub has_profile: bool,
     /// Variables of its `env` file.
     pub variables: Vec<(String, String)>,
     /// Things worth knowing about it.
@@ -57,6 +59,7 @@ pub fn prepare_package(
         sha256,
         has_setup: scripts.setup,
         has_collect: scripts.collect,
+        has_profile: scripts.profile,
         variables,
         notices,
     })

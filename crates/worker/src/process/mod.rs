@@ -7,5 +7,5 @@ mod witness;
 pub use environment::{
     announce_measurements, inherited_notices, phase_environment, policy_name, set_variable,
 };
-pub use phases::{Script, Stage, is_full, launch_failure, output_file, run_script};
+pub use phases::{Execution, Script, Stage, is_full, launch_failure, output_file, run_script};
 pub use witness::{Witness, autogroup_of, observe_self, own_limit, variable_of};

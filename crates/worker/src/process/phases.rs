@@ -15,7 +15,7 @@ use datamill_protocol::{Failure, FailureKind, Phase, PhaseFacts, TrialLimits};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 
 use crate::interrupt::Interrupt;
-use crate::package::{COLLECT, RUN, SETUP};
+use crate::package::{COLLECT, PROFILE, RUN, SETUP};
 use crate::resources::{
     Members, Reached, ScriptBounds, descriptor_failure, reached_failure, world_failure,
 };
@@ -32,12 +32,23 @@ const QUOTED_LINES: usize = 5;
 pub struct Script<'a> {
     /// Phase that it is.
     pub phase: Phase,
-    /// Number, from 1, of an execution of `run.sh` before the measured one.
-    pub warmup: Option<u32>,
+    /// Which execution in its phase it is.
+    pub execution: Execution,
     /// The whole environment, `NAME=value` each.
     pub environment: &'a [CString],
     /// What of its process is set.
     pub settings: &'a ProcessSettings,
+}
+
+/// Which execution in its phase a script is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Execution {
+    /// The one that the phase is about.
+    Main,
+    /// One of `run.sh` before the measured one; numbers begin with 1.
+    WarmUp(u32),
+    /// `profile.sh` in place of `run.sh`.
+    Profile,
 }
 
 /// What all scripts of a trial have in common.
@@ -92,7 +103,7 @@ pub fn run_script(stage: &Stage<'_>, script: &Script<'_>) -> Ended {
         Err(failure) => Ended::unexecuted(failure),
         Ok(mut measured) => {
             // Why a counter is missing is the same for every phase: `run.sh` tells it once.
-            if script.phase != Phase::Run || script.warmup.is_some() {
+            if script.phase != Phase::Run || script.execution != Execution::Main {
                 let counters = &mut measured.facts.counters;
                 counters.retain(|counter| counter.value.is_some());
             }
@@ -110,7 +121,7 @@ fn launch_script(
     script: &Script<'_>,
     bounds: Option<&ScriptBounds<'_>>,
 ) -> Step<Measured> {
-    let (name, timeout_s) = script_of(script.phase, stage.limits);
+    let (name, timeout_s) = script_of(script, stage.limits);
     let program = stage.world.root.join(name);
     let stem = stem(script);
     let kept = |ending| {
@@ -145,9 +156,10 @@ fn launch_script(
     .map_err(|error| launch_failure(script.phase, name, &program, &error))
 }
 
-fn script_of(phase: Phase, limits: &TrialLimits) -> (&'static str, f64) {
-    match phase {
+fn script_of(script: &Script<'_>, limits: &TrialLimits) -> (&'static str, f64) {
+    match script.phase {
         Phase::Collect => (COLLECT, limits.collect_timeout_s),
+        Phase::Run if script.execution == Execution::Profile => (PROFILE, limits.run_timeout_s),
         Phase::Run => (RUN, limits.run_timeout_s),
         Phase::Setup | Phase::Unpack | Phase::Isolate => (SETUP, limits.setup_timeout_s),
     }
@@ -155,9 +167,10 @@ fn script_of(phase: Phase, limits: &TrialLimits) -> (&'static str, f64) {
 
 /// What the files that keep the output of a script are called, without their endings.
 fn stem(script: &Script<'_>) -> String {
-    match (script.phase, script.warmup) {
-        (Phase::Run, Some(number)) => format!("run-warmup-{number}"),
-        (Phase::Run, None) => "run".to_owned(),
+    match (script.phase, script.execution) {
+        (Phase::Run, Execution::WarmUp(number)) => format!("run-warmup-{number}"),
+        (Phase::Run, Execution::Profile) => "profile".to_owned(),
+        (Phase::Run, Execution::Main) => "run".to_owned(),
         (Phase::Collect, _) => "collect".to_owned(),
         (Phase::Setup | Phase::Unpack | Phase::Isolate, _) => "setup".to_owned(),
     }
@@ -269,12 +282,12 @@ fn judge(
     reached: Option<Reached>,
 ) -> Option<Failure> {
     let phase = script.phase;
-    let (name, timeout_s) = script_of(phase, stage.limits);
+    let (name, timeout_s) = script_of(script, stage.limits);
     let setting = name.trim_end_matches(".sh");
     let stem = stem(script);
-    let name = match script.warmup {
-        Some(number) => format!("{name} (warm-up {number})"),
-        None => name.to_owned(),
+    let name = match script.execution {
+        Execution::WarmUp(number) => format!("{name} (warm-up {number})"),
+        Execution::Main | Execution::Profile => name.to_owned(),
     };
     let facts = &measured.facts;
     if measured.interrupted {

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::collect::collect_archive;
 use super::preparation::{measured_script, prepare_world};
-use crate::assignment::Assignment;
+use super::profile::profile_package;
+use crate::assignment::{Assignment, Purpose};
 use crate::build::{build_package, check_still_there, fresh_id, keep_wrappers_passive};
 use crate::factors::{
     BACKGROUND_LOAD, BesideRun, RunConditions, launch_witness, prepare_run,
@@ -20,7 +21,8 @@ use crate::factors::{
 use crate::load::{Load, perform_beside};
 use crate::package::COLLECT;
 use crate::process::{
-    Script, announce_measurements, inherited_notices, is_full, phase_environment, run_script,
+    Execution, Script, announce_measurements, inherited_notices, is_full, phase_environment,
+    run_script,
 };
 use crate::trial::collect::Metrics;
 use crate::trouble::{Step, failure, interrupted};
@@ -186,6 +188,9 @@ fn perform_phases(
     parts
         .notices
         .extend(inherited_notices(&conditions.settings));
+    if assignment.purpose == Purpose::Profile {
+        return profile_package(assignment, world, &conditions, started, parts);
+    }
     run_package(assignment, world, load, &conditions, parts)?;
     if is_full(world) {
         parts
@@ -199,7 +204,7 @@ fn perform_phases(
     let environment = phase_environment(world, variables, false);
     let script = Script {
         phase: Phase::Collect,
-        warmup: None,
+        execution: Execution::Main,
         environment: &environment,
         settings: &ProcessSettings::RANDOMIZED,
     };

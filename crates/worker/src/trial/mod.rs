@@ -4,6 +4,7 @@ mod collect;
 mod inside;
 mod preparation;
 mod prepared;
+mod profile;
 mod record;
 mod run;
 mod shared_build;

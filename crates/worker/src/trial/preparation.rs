@@ -5,7 +5,7 @@ use datamill_protocol::{FactorFacts, Phase, PhaseFacts};
 use crate::build::check_still_there;
 use crate::factors::{BeforeRun, LockedFiles, Moment, RunConditions, WorldLevels};
 use crate::package::RUN;
-use crate::process::{Script, Stage, run_script};
+use crate::process::{Execution, Script, Stage, run_script};
 use crate::trouble::Step;
 
 /// Has the factors act that act before the measured execution of `run.sh`, which is there afterwards.
@@ -41,7 +41,7 @@ pub fn prepare_world(
 pub fn measured_script(conditions: &RunConditions, warmup: Option<u32>) -> Script<'_> {
     Script {
         phase: Phase::Run,
-        warmup,
+        execution: warmup.map_or(Execution::Main, Execution::WarmUp),
         environment: &conditions.environment,
         settings: &conditions.settings,
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use datamill_host::{KernelLog, OtherProcesses};
 use datamill_protocol::{Phase, TrialSpec};
 
-use crate::assignment::Assignment;
+use crate::assignment::{Assignment, Purpose};
 use crate::factors::{Levels, UserFactors, prepare_user_factors};
 use crate::interrupt::Interrupt;
 use crate::package::{Package, prepare_package};
@@ -32,12 +32,14 @@ impl Prepared {
     pub fn assignment<'a>(
         &'a self,
         spec: &'a TrialSpec,
+        purpose: Purpose,
         levels: &'a Levels,
         resources: &'a Rc<Resources>,
         interrupt: &'a Interrupt,
     ) -> Assignment<'a> {
         Assignment {
             spec,
+            purpose,
             levels,
             package: &self.package,
             output: &self.output,
@@ -46,7 +48,11 @@ impl Prepared {
             kernel_log: self.kernel_log.as_ref(),
             others: self.others.as_ref(),
             environment_factors: &self.user_factors.environment,
-            background: self.background.as_ref(),
+            // A profile counts what the package executes, however busy the machine is.
+            background: match purpose {
+                Purpose::Measurements => self.background.as_ref(),
+                Purpose::Profile => None,
+            },
         }
     }
 }

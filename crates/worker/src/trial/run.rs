@@ -11,13 +11,19 @@ use super::inside::TrialParts;
 use super::prepared::{prepare, release};
 use super::record::{begin_record, outcome_of, unix_ns};
 use super::worlds::{try_isolations, weakest};
+use crate::assignment::Purpose;
 use crate::factors::{HostTurn, Levels, add_unread_factors};
 use crate::interrupt::Interrupt;
 use crate::resources::Resources;
 use crate::world::remove_scratch;
 
-/// Runs one trial; whatever happens, the record tells it.
-pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+/// Runs one trial, for its measurements or for a profile; whatever happens, the record tells it.
+pub fn run_trial(
+    spec: &TrialSpec,
+    purpose: Purpose,
+    levels: &Levels,
+    interrupt: &Interrupt,
+) -> TrialRecord {
     let begun = begin_record(spec, weakest(spec));
     let mut isolation = begun.isolation.clone();
     let mut package_sha256 = None;
@@ -32,7 +38,7 @@ pub fn run_trial(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Tr
             package_sha256.clone_from(&prepared.package.sha256);
             let bounds = Rc::new(Resources::prepare(&spec.limits));
             resources = Some(bounds.facts());
-            let assignment = prepared.assignment(spec, levels, &bounds, interrupt);
+            let assignment = prepared.assignment(spec, purpose, levels, &bounds, interrupt);
             let user = &prepared.user_factors.host;
             let mut parts = match turn.set(&levels.host, user) {
                 Err(failure) => TrialParts {

@@ -7,6 +7,7 @@ use datamill_protocol::{BuildFacts, TrialSpec};
 
 use super::prepared::{prepare, release};
 use super::worlds::{candidates, named_reason};
+use crate::assignment::Purpose;
 use crate::build::{BuildError, obtain_shared_build};
 use crate::factors::Levels;
 use crate::interrupt::Interrupt;
@@ -22,7 +23,7 @@ pub fn build_shared_package(
 ) -> Step<BuildFacts> {
     let prepared = prepare(spec, levels, interrupt)?;
     let bounds = Rc::new(Resources::prepare(&spec.limits));
-    let assignment = prepared.assignment(spec, levels, &bounds, interrupt);
+    let assignment = prepared.assignment(spec, Purpose::Measurements, levels, &bounds, interrupt);
     let mut reasons = Vec::new();
     let mut result = Err(impossible_failure("this host allows none"));
     for kind in candidates(spec) {

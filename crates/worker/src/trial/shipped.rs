@@ -10,6 +10,7 @@ use datamill_protocol::{
 use super::record::{begin_record, outcome_of, unix_ns};
 use super::run::run_trial;
 use super::shared_build::build_shared_package;
+use crate::assignment::Purpose;
 use crate::build::{
     BUILD_ARTIFACT, IDENTITY_DIGITS, Origin, builds_folder, install_build, name_build, pack_build,
 };
@@ -19,15 +20,16 @@ use crate::interrupt::Interrupt;
 use crate::scratch::remove_tree;
 use crate::trouble::{Step, failure};
 
-/// Runs a trial, of the build with this digest if one was sent; it lies beside the package.
+/// Runs a trial for a purpose, of the build with this digest if one was sent; it lies beside the package.
 pub fn run_with_build(
     spec: &TrialSpec,
     prebuilt: Option<&str>,
+    purpose: Purpose,
     levels: &Levels,
     interrupt: &Interrupt,
 ) -> TrialRecord {
     let (Some(prebuilt), Some(package)) = (prebuilt, &spec.package.sha256) else {
-        return run_trial(spec, levels, interrupt);
+        return run_trial(spec, purpose, levels, interrupt);
     };
     let kind = wanted_kind(spec);
     let place = builds_folder(spec).join(name_build(package, spec, levels, kind));
@@ -35,7 +37,7 @@ pub fn run_with_build(
     let identity = &prebuilt[..IDENTITY_DIGITS.min(prebuilt.len())];
     match install_build(&archive, identity, &place, kind, &spec.limits, interrupt) {
         Err(cause) => {
-            let mut record = run_trial(spec, levels, interrupt);
+            let mut record = run_trial(spec, purpose, levels, interrupt);
             record.notices.push(format!(
                 "The package was built here, although a build was sent: {}.",
                 cause.trim_end_matches('.')
@@ -47,7 +49,7 @@ pub fn run_with_build(
                 build: BuildPolicy::Shared,
                 ..spec.clone()
             };
-            let mut record = run_trial(&shared, levels, interrupt);
+            let mut record = run_trial(&shared, purpose, levels, interrupt);
             record
                 .notices
                 .push(format!("The package was built on {}.", origin.worker));

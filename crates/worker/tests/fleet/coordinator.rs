@@ -56,7 +56,7 @@ impl Current {
     /// Orders as they go out: for this worker, with the sessions that are known.
     fn complete(&self, orders: &Value) -> Value {
         let mut told = json!({
-            "schema": 3, "worker_id": WORKER_ID, "sequence": 0, "sessions": self.sessions,
+            "schema": 4, "worker_id": WORKER_ID, "sequence": 0, "sessions": self.sessions,
             "receipts": [], "renew_credential": false, "lease": null,
         });
         for (name, value) in orders.as_object().unwrap() {

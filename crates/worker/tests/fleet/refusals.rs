@@ -183,7 +183,7 @@ fn orders_of_a_newer_version_are_refused_and_said() {
     let _worker = Worker::join(folder.path(), &coordinator, &[]);
     coordinator.expect("hello", 20);
     coordinator.publish_orders(&json!({
-        "schema": 3, "sequence": 1, "receipts": [], "novelty": {},
+        "schema": 4, "sequence": 1, "receipts": [], "novelty": {},
         "lease": {"attempt": "9.t1.1", "unknown": true},
     }));
     let content = coordinator.expect("refused", 20)["content"].clone();

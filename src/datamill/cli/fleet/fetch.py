@@ -21,7 +21,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.conduct.fleet.coordinator_records import read_record
 from datamill.conduct.fleet.take_home import TakenHome, take_home
 from datamill.experiment.errors import InputError
-from datamill.protocol.api.bundles import FleetSummary
+from datamill.protocol.api.bundles import BundleProfile, FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus
 from datamill.report.figures.views import start_drawing
 
@@ -91,6 +91,8 @@ def fetch(
     if as_json:
         raise SystemExit(print_json(taken, fleet, told, warnings))
     console.print(told)
+    if sentence := tell_profiles(bundle.folder):
+        console.print(sentence)
     for warning in warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))
     if fleet.planned == 0:
@@ -105,6 +107,16 @@ def fetch(
     reported = report_bundle(bundle, taken.records)
     print_report(reported, console)
     raise SystemExit(EXIT_ATTENTION if reported.problems else 0)
+
+
+def tell_profiles(folder: Path) -> str:
+    """Return how many profiles a fetched bundle has, in a sentence; empty where none were asked for."""
+    file = folder / "profiles.json"
+    if not file.is_file():
+        return ""
+    profiles = read_record(file.read_bytes(), list[BundleProfile], str(file))
+    made = sum(bool(profile.file) for profile in profiles)
+    return f"profiles: {made} of {len(profiles)}, listed in {file}"
 
 
 def print_json(taken: TakenHome, fleet: FleetSummary, told: str, warnings: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 import click
@@ -24,6 +25,7 @@ from datamill.protocol.api.fleet.queue import (
     ShareRequest,
     UserShareLine,
 )
+from datamill.protocol.api.fleet.stages import StageLine
 
 
 @click.group(invoke_without_command=True)
@@ -51,6 +53,8 @@ def queue(context: click.Context, as_json: bool, url: str | None, key: str | Non
         console.print(_tabulate_users(found.users))
     if found.experiments:
         console.print(_tabulate_experiments(found.experiments))
+    if any(item.stages for item in found.experiments):
+        console.print(tabulate_stages([(str(item.experiment), item.stages) for item in found.experiments]))
 
 
 def _say(found: FleetQueue) -> str:
@@ -99,6 +103,21 @@ def _tabulate_experiments(experiments: tuple[QueuedExperiment, ...]) -> Table:
             _say_when(item),
             format_duration(item.held_s),
         )
+    return table
+
+
+def tabulate_stages(experiments: Sequence[tuple[str, Sequence[StageLine]]]) -> Table:
+    """Return how far the stages of experiments are, and what waits for which of them."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for header in ("ID", "stage"):
+        table.add_column(header, no_wrap=True)
+    for header in ("done", "under way", "ready", "waiting", "given up", "cancelled"):
+        table.add_column(header, justify="right")
+    table.add_column("waits for", no_wrap=True)
+    for name, stages in experiments:
+        for line in stages:
+            counts = (line.done, line.under_way, line.ready, line.waiting, line.given_up, line.cancelled)
+            table.add_row(name, line.stage, *(format_count(count) for count in counts), line.waits_for)
     return table
 
 

@@ -185,6 +185,7 @@ def pack_files(found: ExperimentFile, folder: Path) -> tuple[tuple[SubmittedFile
                 files=facts.files,
                 has_setup=facts.has_setup,
                 has_collect=facts.has_collect,
+                has_profile=facts.has_profile,
             )
         )
     for factor in found.user_factors:

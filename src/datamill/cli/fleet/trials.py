@@ -16,7 +16,7 @@ from datamill.cli.json_answer import spell_answer
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.protocol.api.experiments import TrialLine, TrialList
 
-#: Debug trials, and builds made for other workers, are done and never count.
+#: Debug trials, builds and profiles are done and never count.
 _STATES = ("waiting", "planned", "leased", "counted", "done", "given_up", "cancelled")
 _STYLES = {"counted": "green", "done": "blue", "leased": "cyan", "given_up": "red", "cancelled": "dim"}
 
@@ -29,7 +29,8 @@ _STYLES = {"counted": "green", "done": "blue", "leased": "cyan", "given_up": "re
 def trials(number: int, state: str | None, as_json: bool, url: str | None, key: str | None) -> None:
     """List the trials of experiment ID: where each is to run, how far it is, and what went wrong.
 
-    A trial of the design ends counted; a debug trial, or a build for other workers, is done.
+    A trial of the design ends counted; a debug trial, a build or a profile is done. One that needs another
+    waits until that is done.
     """
     with connect(url, key) as coordinator:
         found = list_trials(coordinator, number, state)
@@ -40,7 +41,7 @@ def trials(number: int, state: str | None, as_json: bool, url: str | None, key: 
             click.echo(spell_answer(f"Experiment {number} has {counted}{where}.", trials=told))
             return
         table = Table(box=box.SIMPLE, pad_edge=False)
-        for header in ("trial", "worker", "package", "levels", "state", "attempts", "outcome"):
+        for header in ("trial", "worker", "package", "levels", "state", "attempts", "outcome", "needs"):
             table.add_column(header, no_wrap=header != "levels", overflow="fold")
         table.add_column("what went wrong", overflow="fold")
         for trial in found:
@@ -57,6 +58,7 @@ def trials(number: int, state: str | None, as_json: bool, url: str | None, key: 
                 Text(trial.state.replace("_", " "), style=_STYLES.get(trial.state, "")),
                 Text(str(trial.attempts)),
                 Text(trial.outcome.replace("_", " ")),
+                Text(trial.needs),
                 Text(trial.failure),
             )
         make_table_console().print(table)

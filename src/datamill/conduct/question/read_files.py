@@ -8,6 +8,7 @@ from pathlib import Path
 
 from datamill.conduct.question.made_packages import MadePackages, WrittenFolder, make_packages
 from datamill.conduct.question.needed_metrics import check_metrics_can_come
+from datamill.design.fleet.profiles import check_profiles_can_come
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, Limits, Package
 from datamill.experiment.factors.offers import Offers
@@ -119,6 +120,8 @@ def read_experiment_file(given: Path) -> ExperimentFile:
         mistakes.attempt(lambda: check_factor_names(experiment, names), None)
     silent = [package.name for package in packages if not package.has_collect]
     mistakes.attempt(lambda: check_metrics_can_come(experiment, silent, where=str(path)), None)
+    profiled = [package.name for package in packages if package.has_profile]
+    mistakes.attempt(lambda: check_profiles_can_come(experiment, profiled, where=str(path)), None)
     mistakes.refuse()
     return ExperimentFile(
         path, text, experiment, packages, loads, factors, written=made.written, notes=made.notes

@@ -80,6 +80,7 @@ def _pack_package(facts: PackageFacts, folder: str, pack: Callable[[Path, str], 
         files=facts.files,
         has_setup=facts.has_setup,
         has_collect=facts.has_collect,
+        has_profile=facts.has_profile,
     )
 
 

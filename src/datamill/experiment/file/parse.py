@@ -259,7 +259,7 @@ def _parse_packages(tables: Mapping[str, Any], source: Source) -> tuple[Package,
 
 def _parse_limits(tables: Mapping[str, Any], source: Source) -> Limits:
     table = take_table(tables, "limits", source)
-    durations = ("setup_timeout", "run_timeout", "collect_timeout")
+    durations = ("setup_timeout", "run_timeout", "collect_timeout", "profile_timeout")
     sizes = ("output", "archive", "package", "world", "memory")
     # The least of them lets a shell run a program.
     counts = {"package_files": 1, "processes": 2, "descriptors": 16}

@@ -187,6 +187,9 @@ def parse_fleet_choice(tables: Mapping[str, Any], source: Source) -> FleetChoice
         priority=mistakes.attempt(
             lambda: _read_priority(table.get("priority", usual.priority), source), usual.priority
         ),
+        profile=mistakes.attempt(
+            lambda: take_typed(table, "profile", bool, usual.profile, source, "fleet"), usual.profile
+        ),
     )
     mistakes.refuse()
     return choice

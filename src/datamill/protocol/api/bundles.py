@@ -44,6 +44,27 @@ class FleetSummary(msgspec.Struct, frozen=True):
     spares: tuple[str, ...]
 
 
+class BundleProfile(msgspec.Struct, frozen=True):
+    """A profile, in `profiles.json`: what `profile.sh` found out of a build before `trials` measured it.
+
+    `levels` are those at which it was made, `build` is the identity of the build. `state` is how it ended
+    ("completed", "failed", "timed_out"), or how far it is; `reason` says why there is no `file`, whose path
+    is in the bundle.
+    """
+
+    profile: str
+    package: str
+    machine: str
+    levels: dict[str, str]
+    build: str
+    state: str
+    reason: str
+    file: str
+    bytes: int
+    sha256: str
+    trials: tuple[str, ...]
+
+
 class BundleEnd(msgspec.Struct, frozen=True):
     """`complete.json`, the last member of the archive: how many files came before it, and what counts.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from datamill.protocol.api.fleet.stages import StageLine
+
 
 class ExperimentLine(msgspec.Struct, frozen=True):
     """An experiment in a list."""
@@ -30,7 +32,8 @@ class StoppedTrials(msgspec.Struct, frozen=True):
 class ExperimentStatus(msgspec.Struct, frozen=True):
     """An experiment; `trials` counts those of its design by state, `workers` the same for each worker.
 
-    `stopped` are the packages that get no more leases in it, since their first trials failed alike.
+    `stopped` are the packages that get no more leases in it, since their first trials failed alike. `stages`
+    are its builds, profiles and measuring trials, where it has more than one of these.
     """
 
     id: int
@@ -47,6 +50,7 @@ class ExperimentStatus(msgspec.Struct, frozen=True):
     workers: dict[str, dict[str, int]]
     finish_s: float | None
     stopped: tuple[StoppedTrials, ...]
+    stages: tuple[StageLine, ...] = ()
 
 
 class AnswerHead(msgspec.Struct, frozen=True):
@@ -78,7 +82,10 @@ class AnalysisHead(msgspec.Struct, frozen=True):
 
 
 class TrialLine(msgspec.Struct, frozen=True):
-    """A trial; `failure` says why its latest attempt did not count; debug trials and builds end `done`."""
+    """A trial; `failure` says why its latest attempt did not count, or why there is none.
+
+    Debug trials, builds and profiles end `done`. `needs` is the trial that must be done before.
+    """
 
     trial_id: str
     purpose: str
@@ -90,6 +97,7 @@ class TrialLine(msgspec.Struct, frozen=True):
     attempts: int
     outcome: str
     failure: str
+    needs: str = ""
 
 
 class TrialList(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ class SubmittedFile(msgspec.Struct, frozen=True):
     files: Count = 0
     has_setup: bool = False
     has_collect: bool = True
+    has_profile: bool = False
     summary: Summary = ""
 
 

@@ -15,6 +15,7 @@ class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """A package as the bundle keeps it: a `.tar.gz` under `packages/` and its SHA-256.
 
     `has_collect` is written where there is no `collect.sh`: bundles made before it was do not say.
+    `has_profile` is written where there is a `profile.sh`.
     """
 
     name: str
@@ -24,6 +25,7 @@ class BundlePackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     files: int
     has_setup: bool
     has_collect: bool = True
+    has_profile: bool = False
 
 
 class BundleFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -30,6 +30,7 @@ _WORDS = {
     "fleet.json": "Which machines took part, with what is known of each.",
     "late.jsonl": "Records that arrived after another attempt had counted; they never count.",
     "debug.jsonl": "Records of trials before the design; they never count.",
+    "profiles.json": "Which profiles there are, of which builds, and which trials measured these.",
     "decisions.jsonl": "What each look at a sequential experiment decided.",
     "screening.json": "What the screening before this experiment found.",
     "main.toml": "The experiment that this screening comes before.",

@@ -39,6 +39,7 @@ from datamill.service.coordinator.leasing.leases import decode_planned_trial
 from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import Attempt, Event, FleetExperiment, PackageStanding, Trial, TrialCount
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
+from datamill.service.queue.stages import explain_needs
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ExperimentState, TrialPurpose, TrialState
 from datamill.service.submissions.planned_apart import LOOK
@@ -141,6 +142,7 @@ def show(request: HttpRequest, number: ExperimentNumber) -> ExperimentStatus:
         workers=progress.workers,
         finish_s=progress.finish_s,
         stopped=tuple(_describe_stopped(item) for item in list_stopped(experiment.pk)),
+        stages=progress.stages,
     )
 
 
@@ -182,7 +184,7 @@ def list_trials(
         chosen = Q() if state is None else Q(state=state)
     page = _find_trials(experiment, chosen, after)
     more, page = len(page) > MOST_ROWS, page[:MOST_ROWS]
-    return TrialList(_describe_trials(page), page[-1].pk if more else None)
+    return TrialList(_describe_trials(experiment, page), page[-1].pk if more else None)
 
 
 def _find_trials(experiment: FleetExperiment, chosen: Q, after: int) -> list[Trial]:
@@ -196,13 +198,15 @@ def _find_trials(experiment: FleetExperiment, chosen: Q, after: int) -> list[Tri
     return list(Trial.objects.filter(pk__in=ids).select_related("worker").order_by("pk"))
 
 
-def _describe_trials(trials: list[Trial]) -> tuple[TrialLine, ...]:
+def _describe_trials(experiment: FleetExperiment, trials: list[Trial]) -> tuple[TrialLine, ...]:
     latest: dict[int, tuple[str, str]] = {}
     attempts = Attempt.objects.filter(trial__in=[trial.pk for trial in trials]).order_by("number")
     for trial_id, outcome, reason in attempts.values_list("trial_id", "outcome", "reason"):
         latest[trial_id] = (outcome, reason)
+    needs = explain_needs(experiment.pk, trials)
     told = []
     for trial in trials:
+        needed, why_not = needs.get(trial.pk, ("", ""))
         plan = decode_planned_trial(bytes(trial.plan))
         outcome, reason = latest.get(trial.pk, ("", ""))
         told.append(
@@ -216,7 +220,8 @@ def _describe_trials(trials: list[Trial]) -> tuple[TrialLine, ...]:
                 state=name_state(trial.purpose, trial.state),
                 attempts=trial.attempts,
                 outcome=outcome,
-                failure=reason,
+                failure=reason or why_not,
+                needs=needed,
             )
         )
     return tuple(told)

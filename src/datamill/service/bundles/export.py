@@ -33,6 +33,7 @@ from datamill.results.judgement.judged_attempts import ATTEMPTS_FILE
 from datamill.results.judgement.screened import SCREENED_FILE
 from datamill.service.bundles.design import write_design
 from datamill.service.bundles.logs import ROWS, BundleError, BundleLogs, write_attempts, write_logs
+from datamill.service.bundles.profiles import PROFILES_FILE, list_profiles
 from datamill.service.bundles.tar_stream import write_archive
 from datamill.service.coordinator.experiments.due_looks import read_decisions
 from datamill.service.coordinator.leasing.standings import list_stopped
@@ -125,6 +126,8 @@ def prepare_bundle(experiment: FleetExperiment, now_s: float, *, with_events: bo
             first.append(make_spooled_file("events.jsonl", events))
         if experiment.screened is not None:
             first.append(make_file(SCREENED_FILE, msgspec.json.format(bytes(experiment.screened))))
+        if profiles := list_profiles(experiment):
+            first.append(make_json_file(PROFILES_FILE, profiles))
         if decisions:
             lines = msgspec.json.Encoder().encode_lines(decisions)
             first.append(make_file(DECISIONS_FILE, lines))

@@ -35,10 +35,13 @@ def make_submission(original: FleetExperiment) -> Submission:
         ("load", head.loads),
     )
     files = [
-        SubmittedFile(item.name, kind, item.sha256, item.bytes, item.files, item.has_setup, item.has_collect)
+        SubmittedFile(
+            item.name, kind, item.sha256, item.bytes, item.files,
+            item.has_setup, item.has_collect, item.has_profile,
+        )
         for kind, items in kinds
         for item in items
-    ]
+    ]  # fmt: skip
     files += [
         SubmittedFile(item.name, "factor", item.sha256, item.bytes, summary=item.summary)
         for item in head.factors

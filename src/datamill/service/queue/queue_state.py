@@ -27,6 +27,7 @@ from datamill.service.models import (
     UserShare,
     UserTime,
 )
+from datamill.service.queue.stages import describe_stages
 from datamill.service.states import (
     ENDED_TRIALS,
     OPEN_EXPERIMENTS,
@@ -62,6 +63,8 @@ class _State:
     ready: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
     leased: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
     later: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    #: All trials by experiment: purpose, state, and how many.
+    counts: dict[int, list[tuple[str, str, int]]] = field(default_factory=lambda: defaultdict(list))
     clocks: dict[str, tuple[str, float]] = field(default_factory=dict)
     users: dict[tuple[str, int], UserTime] = field(default_factory=dict)
     times: dict[tuple[str, int], ExperimentTime] = field(default_factory=dict)
@@ -122,12 +125,13 @@ def _read_state() -> _State:
     found = FleetExperiment.objects.filter(state__in=OPEN_EXPERIMENTS).select_related("owner").order_by("pk")
     experiments = {stored.pk: stored for stored in found.defer("text", "design")}
     state = _State(experiments, dict(UserShare.objects.values_list("user_id", "share")), count_lent())
-    counts = TrialCount.objects.filter(experiment__in=experiments, trials__gt=0).exclude(
-        state__in=ENDED_TRIALS
-    )
-    for number, worker_id, kind, trials in counts.values_list(
-        "experiment_id", "worker_id", "state", "trials"
+    counts = TrialCount.objects.filter(experiment__in=experiments, trials__gt=0)
+    for number, worker_id, purpose, kind, trials in counts.values_list(
+        "experiment_id", "worker_id", "purpose", "state", "trials"
     ):
+        state.counts[number].append((purpose, kind, trials))
+        if kind in ENDED_TRIALS:
+            continue
         if kind == TrialState.PLANNED:
             state.ready[number, worker_id] += trials
         elif kind == TrialState.LEASED:
@@ -198,6 +202,7 @@ def _describe_experiment(
         machines=len(ready.keys() | leased.keys()),
         begins_s=0.0 if leased else begins.get(number),
         held_s=sum(time.held_s for (_, other), time in state.times.items() if other == number),
+        stages=describe_stages(state.counts[number]),
     )
 
 

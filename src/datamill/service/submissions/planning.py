@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 
 from datamill.conduct.question.needed_metrics import check_metrics_can_come
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible
+from datamill.design.fleet.profiles import check_profiles_can_come
 from datamill.design.fleet.reboots import settle_reboots, varies_reboots
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
@@ -218,6 +219,8 @@ def read_submission(submission: Submission) -> Experiment:
     _check_files(submission, experiment)
     silent = [item.name for item in _list_packages(submission) if not item.has_collect]
     check_metrics_can_come(experiment, silent, where=submission.file_name)
+    profiled = [item.name for item in _list_packages(submission) if item.has_profile]
+    check_profiles_can_come(experiment, profiled, where=submission.file_name)
     return experiment
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace as replace_struct
 
 from datamill import __version__
 from datamill.conduct.question.needed_metrics import check_metrics_can_come
+from datamill.design.fleet.profiles import check_profiles_can_come
 from datamill.experiment.errors import InputError
 from datamill.packing.user_factors import UserFactor
 from datamill.protocol.api.submissions import SubmittedFile
@@ -150,10 +151,13 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
                 files=facts.files,
                 has_setup=facts.has_setup,
                 has_collect=facts.has_collect,
+                has_profile=facts.has_profile,
             )
         )
     # The submission only had what its sender claims about the files.
     check_metrics_can_come(planned.experiment, silent, where=submission.file_name)
+    profiled = [item.name for item in packages["package"] if item.has_profile]
+    check_profiles_can_come(planned.experiment, profiled, where=submission.file_name)
     order = [package.name for package in planned.experiment.packages]
     packages["package"].sort(key=lambda package: order.index(package.name))
     return BundleHead(

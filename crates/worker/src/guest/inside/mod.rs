@@ -43,10 +43,14 @@ pub fn run_guest_job(interrupt: &Interrupt) -> io::Result<()> {
             Ok(offers) => GuestReport::Offers(offer_asked(&asked, offers)),
             Err(cause) => GuestReport::Refused(cause),
         },
-        Ok(GuestJob::Trial { spec, prebuilt }) => {
+        Ok(GuestJob::Trial {
+            spec,
+            prebuilt,
+            purpose,
+        }) => {
             output = Some(spec.output_dir.clone());
             perform(&spec, |levels| {
-                run_with_build(&spec, prebuilt.as_deref(), levels, interrupt)
+                run_with_build(&spec, prebuilt.as_deref(), purpose, levels, interrupt)
             })
         }
         Ok(GuestJob::Build(spec)) => {

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 pub use metrics::Metrics;
 
-use crate::package::is_pax_sparse;
+use crate::package::{COLLECT, is_pax_sparse};
 use crate::trouble::{Step, failure, io_failure};
 use crate::world::{World, open_confined};
 use metrics::{parse_metrics_csv, parse_metrics_json};
@@ -28,13 +28,15 @@ use metrics::{parse_metrics_csv, parse_metrics_json};
 const METRICS_BYTES: u64 = 64 << 20;
 
 /// Names that the phases' output has in the output folder.
-const TAKEN_NAMES: [&str; 6] = [
+const TAKEN_NAMES: [&str; 8] = [
     "setup.out",
     "setup.err",
     "run.out",
     "run.err",
     "collect.out",
     "collect.err",
+    "profile.out",
+    "profile.err",
 ];
 
 /// Reads the text of a member as metrics; the error names line and cause.
@@ -60,14 +62,32 @@ pub fn collect_archive(
     started: i128,
     output: &OwnedFd,
 ) -> Step<Collected> {
+    let (archive, file) = keep_named_file(world, COLLECT, stdout, limits, started, output)?;
+    let (metrics, notice) = find_metrics(file, &archive.file, limits)?;
+    Ok(Collected {
+        archive,
+        metrics,
+        notice,
+    })
+}
+
+/// Copies the file that the last line of a script's `stdout` names, and returns it at its beginning.
+pub fn keep_named_file(
+    world: &World,
+    script: &str,
+    stdout: &[u8],
+    limits: &TrialLimits,
+    started: i128,
+    output: &OwnedFd,
+) -> Step<(ArchiveFacts, File)> {
     let named = last_line(stdout).ok_or_else(|| {
         no_archive(
-            "collect.sh printed no path.",
-            "Print the path of the archive as the last line of collect.sh's output.",
+            format!("{script} printed no path."),
+            format!("Print the path of the file as the last line of {script}'s output."),
         )
     })?;
-    let (mut file, path) = open_archive(world, &named)?;
-    check_archive(world, &file, &path, &named, limits, started)?;
+    let (mut file, path) = open_archive(world, script, &named)?;
+    check_archive(world, script, &file, &path, &named, limits, started)?;
     let name = path
         .file_name()
         .map(OsStr::to_string_lossy)
@@ -76,10 +96,10 @@ pub fn collect_archive(
     if TAKEN_NAMES.contains(&name.as_str()) {
         return Err(no_archive(
             format!(
-                "collect.sh named `{}`, whose name the worker uses for a phase's output.",
+                "{script} named `{}`, whose name the worker uses itself.",
                 shown(&named)
             ),
-            "Give the archive another name.",
+            "Give the file another name.".to_owned(),
         ));
     }
     let storing = || io_failure(Phase::Collect, format!("storing the archive `{name}`"));
@@ -91,16 +111,12 @@ pub fn collect_archive(
         .into();
     let (bytes, sha256) = copy_and_hash(&mut file, &mut target).map_err(storing())?;
     file.rewind().map_err(storing())?;
-    let (metrics, notice) = find_metrics(file, &name, limits)?;
-    Ok(Collected {
-        archive: ArchiveFacts {
-            file: name,
-            bytes,
-            sha256: sha256.to_string(),
-        },
-        metrics,
-        notice,
-    })
+    let archive = ArchiveFacts {
+        file: name,
+        bytes,
+        sha256: sha256.to_string(),
+    };
+    Ok((archive, file))
 }
 
 fn last_line(stdout: &[u8]) -> Option<PathBuf> {
@@ -112,7 +128,7 @@ fn last_line(stdout: &[u8]) -> Option<PathBuf> {
 }
 
 /// Opens what was named, below the world's root, and tells where it really is, links followed.
-fn open_archive(world: &World, named: &Path) -> Step<(File, PathBuf)> {
+fn open_archive(world: &World, script: &str, named: &Path) -> Step<(File, PathBuf)> {
     let opened = open_confined(world, || {
         let file = open_in_world(world, named)?;
         let path = fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
@@ -121,7 +137,7 @@ fn open_archive(world: &World, named: &Path) -> Step<(File, PathBuf)> {
     });
     let (file, path) = opened.map_err(|error| {
         let (cause, remedy) = match error.raw_os_error() {
-            Some(libc::EXDEV) => return outside(named),
+            Some(libc::EXDEV) => return outside(script, named),
             Some(libc::ELOOP) => (
                 "leads through links in a circle or through a link of /proc".to_owned(),
                 "Print the plain path of the archive.",
@@ -132,8 +148,8 @@ fn open_archive(world: &World, named: &Path) -> Step<(File, PathBuf)> {
             ),
         };
         no_archive(
-            format!("collect.sh named `{}`, which {cause}.", shown(named)),
-            remedy,
+            format!("{script} named `{}`, which {cause}.", shown(named)),
+            remedy.to_owned(),
         )
     })?;
     Ok((file, path))
@@ -173,6 +189,7 @@ fn open_in_world(world: &World, named: &Path) -> io::Result<File> {
 
 fn check_archive(
     world: &World,
+    script: &str,
     file: &File,
     path: &Path,
     named: &Path,
@@ -184,7 +201,7 @@ fn check_archive(
         .iter()
         .any(|own| path.starts_with(own));
     if !path.starts_with(&root) || kernels_own {
-        return Err(outside(named));
+        return Err(outside(script, named));
     }
     let data = file
         .metadata()
@@ -192,31 +209,34 @@ fn check_archive(
     if !data.is_file() {
         return Err(no_archive(
             format!(
-                "collect.sh named `{}`, which is not a regular file.",
+                "{script} named `{}`, which is not a regular file.",
                 shown(named)
             ),
-            "Pack the results into one file, for example with `tar -czf`.",
+            "Pack the results into one file, for example with `tar -czf`.".to_owned(),
         ));
     }
     let changed = i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec());
     if changed < started {
         return Err(no_archive(
             format!(
-                "collect.sh named `{}`, which is older than this trial.",
+                "{script} named `{}`, which is older than this trial.",
                 shown(named)
             ),
-            "Make the archive in run.sh or collect.sh, not before.",
+            match script {
+                COLLECT => "Make the archive in run.sh or collect.sh, not before.".to_owned(),
+                _ => format!("Make the file in {script}, not before."),
+            },
         ));
     }
     if data.len() > limits.archive_bytes {
         return Err(no_archive(
             format!(
-                "collect.sh named `{}` of {} bytes; the limit is {}.",
+                "{script} named `{}` of {} bytes; the limit is {}.",
                 shown(named),
                 data.len(),
                 limits.archive_bytes
             ),
-            "Raise the limit archive, or collect less.",
+            "Raise the limit archive, or collect less.".to_owned(),
         ));
     }
     Ok(())
@@ -352,17 +372,17 @@ fn shown(named: &Path) -> String {
     named.display().to_string().escape_debug().to_string()
 }
 
-fn outside(named: &Path) -> Failure {
+fn outside(script: &str, named: &Path) -> Failure {
     no_archive(
         format!(
-            "collect.sh named `{}`, which is outside the trial's world.",
+            "{script} named `{}`, which is outside the trial's world.",
             shown(named)
         ),
-        "Make the archive in the package's folder, or in /tmp of a private world.",
+        "Make the file in the package's folder, or in /tmp of a private world.".to_owned(),
     )
 }
 
-fn no_archive(message: impl Into<String>, remedy: &str) -> Failure {
+fn no_archive(message: String, remedy: String) -> Failure {
     failure(Phase::Collect, FailureKind::NoArchive, message, remedy)
 }
 

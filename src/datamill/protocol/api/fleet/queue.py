@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from datamill.protocol.api.fleet.stages import StageLine
+
 
 class QueuedUser(msgspec.Struct, frozen=True):
     """A user of whom something waits for a machine, or is under way there.
@@ -34,6 +36,7 @@ class QueuedExperiment(msgspec.Struct, frozen=True):
     `waits_for` says what lets its next trials go. `ready` may be lent now, `under_way` are, `later` wait
     for something else. `begins_s` is the expected time from now until its first trial that is ready begins,
     0 when one is under way, null when nothing is ready or there is no telling. `held_s` is its machine time.
+    `stages` says the same of its builds, profiles and measuring trials, where it has more than one of these.
     """
 
     experiment: int
@@ -48,6 +51,7 @@ class QueuedExperiment(msgspec.Struct, frozen=True):
     machines: int
     begins_s: float | None
     held_s: float
+    stages: tuple[StageLine, ...] = ()
 
 
 class FleetQueue(msgspec.Struct, frozen=True):

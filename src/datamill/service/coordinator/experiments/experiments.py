@@ -16,6 +16,7 @@ from datamill.service.coordinator.experiments.due_looks import (
     list_due_looks,
     list_stopping_by_looks,
 )
+from datamill.service.coordinator.leasing.dependents import of_open_batch
 from datamill.service.coordinator.leasing.leases import load_stored_experiments
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.leasing.quarantines import find_quarantine_of_rest
@@ -53,16 +54,15 @@ SELECT a.record FROM datamill_trial t JOIN datamill_attempt a ON a.trial_id = t.
 WHERE t.experiment_id = %s AND t.purpose = 'debug' ORDER BY a.id
 """
 _RECORD = msgspec.json.Decoder(TrialRecord)
-# A trial may go when it needs no build, or when that was made; and none whose batch waits for a look, nor the
-# build that only such trials need.
-_RELEASE = """
+# A trial may go when it needs nothing, or when that is done; and none whose batch waits for a look, nor what
+# only such trials need.
+_RELEASE = f"""
 UPDATE datamill_trial SET state = 'planned' WHERE id IN (
     SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
     WHERE t.experiment_id = %s AND t.state = 'waiting' AND (t.needs_id IS NULL OR EXISTS (
         SELECT 1 FROM datamill_attempt a
         WHERE a.trial_id = t.needs_id AND a.state = 'counted' AND a.outcome = 'completed'))
-        AND (e.open_position IS NULL OR (t.position <= e.open_position AND (t.purpose <> 'build' OR EXISTS (
-            SELECT 1 FROM datamill_trial n WHERE n.needs_id = t.id AND n.position <= e.open_position))))
+        AND (e.open_position IS NULL OR {of_open_batch("t", "e.open_position")})
     ORDER BY t.id LIMIT %s
 )
 """

@@ -15,18 +15,26 @@ from datamill.design.batches import find_batches
 from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.reboots import list_reboots, settle_reboots
-from datamill.design.trials import name_build
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment as Asked
-from datamill.experiment.messages.numbers import format_count
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.design_pieces import DesignPieces
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
 from datamill.service.coordinator.experiments.follow_ups import Screening, note_follow_up
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition
+from datamill.service.coordinator.experiments.stages import (
+    StageName,
+    Stages,
+    find_builders,
+    find_machines,
+    list_stages,
+    number_stages,
+    read_stage_rows,
+)
 from datamill.service.coordinator.joining.policies import list_shipped_files
+from datamill.service.coordinator.leasing.dependents import of_open_batch
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
-from datamill.service.coordinator.state.rows import execute, insert_rows, select_rows
+from datamill.service.coordinator.state.rows import execute, insert_rows
 from datamill.service.models import (
     ExperimentFile,
     FleetExperiment,
@@ -40,8 +48,6 @@ from datamill.service.states import ExperimentState, TrialPurpose, TrialState, W
 
 #: Trials that one step enters: more would keep reports waiting.
 TRIALS_AT_ONCE = 2_000
-#: Builds that workers share; each is known by its name while the trials are entered.
-_MOST_BUILDS = 20_000
 _ENCODER = msgspec.json.Encoder()
 _COLUMNS = (
     "experiment_id", "trial_id", "purpose", "worker_id", "position", "block", "package_sha256", "reboot",
@@ -50,11 +56,6 @@ _COLUMNS = (
 _PLAN, _POSITION = _COLUMNS.index("plan"), _COLUMNS.index("position")
 #: A position behind all others.
 LAST_POSITION = (1 << 63) - 1
-#: What may go at once: trials that need no build, of the first batch, and builds that such trials need.
-READY = (
-    "needs_id IS NULL AND position <= %s AND (purpose <> 'build' OR EXISTS ("
-    "SELECT 1 FROM datamill_trial n WHERE n.needs_id = datamill_trial.id AND n.position <= %s))"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Entry:
         self._new = new
         self._now_s = now_s
         self._debug = _plan_debug_trials(new.experiment, new.plan, new.planned)
-        self._builds = _list_builds(new)
+        self._stages = list_stages(new.experiment, new.plan, new.head, new.planned)
         self._state = _choose_state(bool(self._debug), new.hold)
         self._number = 0
         self._batches: Iterator[int] = iter(())
@@ -168,8 +169,8 @@ class Entry:
         rows = _TrialRows(stored.id, asked, digests, places)
         insert_rows(Trial, _COLUMNS, rows.list_debug(self._debug, first=-len(self._debug)))
         if asked.fleet.debug != "only":
-            needs = _insert_builds(rows, plan, self._builds, first=-len(self._debug))
-            self._rows = rows.list_design(plan, new.planned, needs)
+            _insert_stages(rows, plan, self._stages, first=-len(self._debug))
+            self._rows = rows.list_design(plan, new.planned, self._stages)
             if asked.until is not None:
                 self._batches = find_batches(asked, new.planned)
         return self._number
@@ -204,13 +205,15 @@ class Entry:
         running = self._state == ExperimentState.RUNNING
         self._enter_looks()
         if at_once or not running:
+            # What may go at once: trials that need nothing, of the first batch, and what such trials need.
             ready = {
-                ExperimentState.RUNNING: READY,
+                ExperimentState.RUNNING: "needs_id IS NULL AND "
+                + of_open_batch("datamill_trial", str(self._open)),
                 ExperimentState.DEBUGGING: "purpose = 'debug'",
             }.get(self._state, "1 = 0")
             execute(
                 f"UPDATE datamill_trial SET state = 'planned' WHERE experiment_id = %s AND {ready}",
-                [self._number, *([self._open, self._open] if ready is READY else [])],
+                [self._number],
             )
         self._pieces.end(_encode_design(self._new.plan))
         FleetExperiment.objects.filter(pk=self._number).update(
@@ -338,68 +341,16 @@ def _plan_debug_trials(
     ]
 
 
-def _list_builds(new: NewExperiment) -> dict[tuple[str, ...], PlannedTrial]:
-    """Return a trial for each build that several workers share, by the name of the build.
-
-    Raises:
-        InputError: when there are too many.
-    """
-    if new.experiment.fleet.build_on != "strongest" or new.experiment.fleet.debug == "only":
-        return {}
-    with_setup = {package.name for package in new.head.packages if package.has_setup}
-    names = _BuildNames(new.experiment, new.plan)
-    builds: dict[tuple[str, ...], PlannedTrial] = {}
-    for trial in new.planned:
-        if trial.package in with_setup:
-            builds.setdefault(names.name(trial), trial)
-            if len(builds) > _MOST_BUILDS:
-                raise InputError(
-                    f"the experiment has more than {format_count(_MOST_BUILDS)} builds that workers share",
-                    where=new.experiment.name,
-                    remedy='Lower the builds, or write build_on = "worker" under [fleet].',
-                )
-    return builds
-
-
-def _insert_builds(
-    rows: _TrialRows, plan: FleetPlan, builds: Mapping[tuple[str, ...], PlannedTrial], first: int
-) -> dict[tuple[str, ...], int]:
-    """Insert a trial for each build; return its row by the name of the build."""
-    if not builds:
-        return {}
-    strongest: dict[str, Candidate] = {}
-    for candidate in sorted(
-        plan.chosen, key=lambda item: (-item.cores, -item.memory_bytes, -item.clock_khz, item.name)
-    ):
-        strongest.setdefault(candidate.hardware.get("arch", ""), candidate)
-    named = [
-        (replace(trial, trial_id=f"build{number:05d}"), key)
-        for number, (key, trial) in enumerate(builds.items(), start=1)
-    ]
-    insert_rows(Trial, _COLUMNS, rows.list_builds(named, strongest, first=first - len(named)))
-    ids = dict(
-        select_rows(
-            "SELECT trial_id, id FROM datamill_trial WHERE experiment_id = %s AND purpose = 'build'",
-            [rows.experiment_id],
-        )
-    )
-    return {key: ids[trial.trial_id] for trial, key in named}
-
-
-class _BuildNames:
-    """Tells builds of the fleet apart: by architecture, and then as they are told apart on one machine."""
-
-    def __init__(self, asked: Asked, plan: FleetPlan) -> None:
-        self._fresh = asked.build == "fresh"
-        self._only = plan.chosen[0].name
-        self._arch = {candidate.name: candidate.hardware.get("arch", "") for candidate in plan.chosen}
-        factors = tuple(item for item in plan.design.factors if item.name != "machine")
-        self._design = replace(plan.design, trials=(), factors=factors)
-
-    def name(self, trial: PlannedTrial) -> tuple[str, ...]:
-        """Return what tells the build of a trial from others; the architecture comes first."""
-        arch = self._arch[trial.levels.get("machine", self._only)]
-        return (arch, trial.trial_id) if self._fresh else (arch, *name_build(self._design, trial))
+def _insert_stages(rows: _TrialRows, plan: FleetPlan, stages: Stages, first: int) -> None:
+    """Insert a trial for each profile, before all others, and for each build, before these."""
+    builds, profiles = number_stages(stages.builds, "build"), number_stages(stages.profiles, "profile")
+    profiled_from = first - len(profiles)
+    if builds:
+        insert_rows(Trial, _COLUMNS, rows.list_builds(builds, plan, first=profiled_from - len(builds)))
+        stages.build_rows = read_stage_rows(rows.experiment_id, builds, TrialPurpose.BUILD)
+    if profiles:
+        insert_rows(Trial, _COLUMNS, rows.list_profiles(profiles, plan, stages, first=profiled_from))
+        stages.profile_rows = read_stage_rows(rows.experiment_id, profiles, TrialPurpose.PROFILE)
 
 
 @dataclass(slots=True)
@@ -419,36 +370,41 @@ class _TrialRows:
             yield self._make(trial, candidate.worker_id, position, TrialPurpose.DEBUG, reboot=False)
 
     def list_builds(
-        self,
-        trials: list[tuple[PlannedTrial, tuple[str, ...]]],
-        strongest: Mapping[str, Candidate],
-        first: int,
+        self, trials: list[tuple[PlannedTrial, StageName]], plan: FleetPlan, first: int
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of builds that other trials need."""
-        for position, (trial, key) in enumerate(trials, start=first):
-            worker_id = strongest[key[0]].worker_id
+        builders = find_builders(self.asked, plan)
+        for position, (trial, name) in enumerate(trials, start=first):
+            worker_id = builders[name[0]].worker_id
             yield self._make(trial, worker_id, position, TrialPurpose.BUILD, reboot=False)
+
+    def list_profiles(
+        self, trials: list[tuple[PlannedTrial, StageName]], plan: FleetPlan, stages: Stages, first: int
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield rows of profiles, each of a build that is stored."""
+        machines = find_machines(plan)
+        for position, (trial, name) in enumerate(trials, start=first):
+            needs, worker_id = stages.find_build(trial), machines[name[0]].worker_id
+            yield self._make(trial, worker_id, position, TrialPurpose.PROFILE, reboot=False, needs=needs)
 
     def list_design(
         self,
         plan: FleetPlan,
         planned: Collection[PlannedTrial],
-        needs: Mapping[tuple[str, ...], int],
+        stages: Stages,
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of the design's trials in their order."""
         only = plan.chosen[0].name
-        names = _BuildNames(self.asked, plan)
         reboots = list_reboots(self.asked, planned)
         for trial, reboot in zip(planned, reboots, strict=True):
             place = trial.levels.get("machine", only)
-            needed = needs.get(names.name(trial)) if needs else None
             yield self._make(
                 trial,
                 self.places[place],
                 trial.order,
                 TrialPurpose.DESIGN,
                 reboot=reboot,
-                needs=needed,
+                needs=stages.find_need(trial),
             )
 
     def _make(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import msgspec
@@ -84,10 +84,13 @@ def estimate_lease_s(question: StoredExperiment, leased: LeasedTrial) -> float:
     limits = question.experiment.limits
     warmups = leased.trial.levels.get("warmups", "0")
     runs = 1 + (int(warmups) if warmups.isdigit() else 0)
+    run_s = runs * limits.run_timeout_s
+    if leased.purpose == TrialPurpose.PROFILE:
+        run_s = limits.profile_timeout_s
     transferred = sum(file.bytes for file in list_files(question, leased)) + limits.output_bytes
     return (
         limits.setup_timeout_s
-        + runs * limits.run_timeout_s
+        + run_s
         + limits.collect_timeout_s
         + (REBOOT_ALLOWANCE_S if leased.reboot else 0.0)
         + (0.0 if question.experiment.quiet.when == "never" else question.experiment.quiet.limit_s)
@@ -111,12 +114,17 @@ def list_files(question: StoredExperiment, leased: LeasedTrial) -> list[FileNeed
 
 def build_lease(question: StoredExperiment, leased: LeasedTrial) -> Lease:
     """Return the lease of an attempt, as its worker gets it."""
-    task: LeaseTask = "build" if leased.purpose == TrialPurpose.BUILD else "trial"
+    tasks: dict[str, LeaseTask] = {TrialPurpose.BUILD: "build", TrialPurpose.PROFILE: "profile"}
+    asked = question.experiment
+    if leased.purpose == TrialPurpose.PROFILE:
+        # Its script stands in the place of run.sh, and has a limit of its own.
+        limits = replace(asked.limits, run_timeout_s=asked.limits.profile_timeout_s)
+        asked = replace(asked, limits=limits)
     return Lease(
         attempt=leased.key,
         user=question.user,
         spec=specify_trial(
-            question.experiment,
+            asked,
             question.head,
             leased.trial,
             leased.number,
@@ -127,6 +135,6 @@ def build_lease(question: StoredExperiment, leased: LeasedTrial) -> Lease:
         reboot=leased.reboot,
         expected_s=estimate_lease_s(question, leased),
         live_output=leased.purpose == TrialPurpose.DEBUG,
-        task=task,
+        task=tasks.get(leased.purpose, "trial"),
         prebuilt=leased.prebuilt,
     )

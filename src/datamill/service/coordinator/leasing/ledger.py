@@ -10,6 +10,7 @@ from typing import Any
 from datamill.protocol.fleet import Session
 from datamill.protocol.trial import Failure
 from datamill.service.coordinator.joining.credentials import has_void_credential, void_credentials
+from datamill.service.coordinator.leasing.dependents import NEEDED, EndedNeed, settle_dependents
 from datamill.service.coordinator.leasing.entries import (
     ATTEMPT_FIELDS,
     SELECT_ATTEMPTS,
@@ -23,7 +24,7 @@ from datamill.service.coordinator.leasing.paces import CountedTrial, add_to_pace
 from datamill.service.coordinator.leasing.standings import EndedTrial, judge_ended_trials
 from datamill.service.coordinator.sharing.accounts_of_time import EndedTurn, charge_turns
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
-from datamill.service.coordinator.state.rows import execute, execute_for, select_rows, update_rows
+from datamill.service.coordinator.state.rows import execute_for, select_rows, update_rows
 from datamill.service.models import Attempt, FleetWorker, Trial
 from datamill.service.states import AttemptState, ExperimentState, TrialPurpose, TrialState, WorkerState
 
@@ -68,7 +69,7 @@ class Ledger:
     _turns: list[EndedTurn] = field(default_factory=list)
     _retried: list[TrialEntry] = field(default_factory=list)
     _moving: list[TrialEntry] = field(default_factory=list)
-    _built: list[tuple[TrialEntry, bool]] = field(default_factory=list)
+    _needed: list[tuple[TrialEntry, bool, str]] = field(default_factory=list)
     _judged: list[EndedTrial] = field(default_factory=list)
 
     def load_attempts(self, condition: str, values: Iterable[object]) -> list[AttemptEntry]:
@@ -157,8 +158,9 @@ class Ledger:
                     failure,
                 )
             )
-        if trial.purpose == TrialPurpose.BUILD:
-            self._built.append((trial, outcome == "completed"))
+        if trial.purpose in NEEDED:
+            why = failure.message if failure is not None else outcome
+            self._needed.append((trial, outcome == "completed", why))
 
     def fail(
         self,
@@ -203,8 +205,8 @@ class Ledger:
         """End a trial without a record that counts."""
         trial.state = TrialState.GIVEN_UP
         self._retried.append(trial)
-        if trial.purpose == TrialPurpose.BUILD:
-            self._built.append((trial, False))
+        if trial.purpose in NEEDED:
+            self._needed.append((trial, False, reason))
         self.events.append(
             NewEvent(
                 EventKind.GIVEN_UP,
@@ -383,7 +385,7 @@ class Ledger:
             ("state", "worker_id", "reboot"),
             [(trial.id, trial.state, trial.worker_id, trial.reboot) for trial in retried.values()],
         )
-        self._release_builds()
+        self._settle_dependents()
         # Once all trials have their new states: some of them are cancelled now.
         self.events.extend(judge_ended_trials(self._judged, self.now_s))
         self._write_workers()
@@ -403,27 +405,23 @@ class Ledger:
             trial.worker_id = target
             trial.reboot = trial.reboot or trial.reboot_policy == "block"
 
-    def _release_builds(self) -> None:
-        """Let trials go that waited for a build: with it, or where there is none without."""
-        for build, made in self._built:
-            if build.experiment_state == ExperimentState.RUNNING:
-                execute(
-                    "UPDATE datamill_trial SET state = 'planned' WHERE needs_id = %s AND state = 'waiting' "
-                    "AND position <= COALESCE((SELECT e.open_position FROM datamill_experiment e "
-                    "WHERE e.id = experiment_id), position)",
-                    [build.id],
-                )
-            if not made:
-                execute("UPDATE datamill_trial SET needs_id = NULL WHERE needs_id = %s", [build.id])
-                self.events.append(
-                    NewEvent(
-                        EventKind.BUILD_MISSING,
-                        user=build.user,
-                        experiment_id=build.experiment_id,
-                        package_sha256=build.package_sha256,
-                        detail=f"{build.trial_id} gave no build; its trials build where they run.",
-                    )
-                )
+    def _settle_dependents(self) -> None:
+        """Let trials go that waited for a build or a profile, or end them where there will be none."""
+        self.events += settle_dependents(
+            EndedNeed(
+                need.id,
+                need.trial_id,
+                need.purpose,
+                need.experiment_id,
+                need.experiment_state == ExperimentState.RUNNING,
+                need.user,
+                need.worker_id,
+                need.package_sha256,
+                done,
+                reason,
+            )
+            for need, done, reason in self._needed
+        )
 
     def _write_workers(self) -> None:
         columns = (

@@ -37,10 +37,13 @@ _AGAIN = """
 SELECT worker_id, orders_sequence, receipts, sessions, credential_unix_s, state FROM datamill_worker
 WHERE worker_id IN {list} AND orders_sent_sequence = orders_sequence AND state <> 'removed'
 """
+# The build of a trial that needs a profile is that of the profile.
 # By workers that are named: in one query with them, PostgreSQL looks at all open attempts of the fleet.
 _OPEN = """
-SELECT a.worker_id, a.key, a.number, t.purpose, t.reboot, t.plan, t.needs_id, t.experiment_id, a.state
+SELECT a.worker_id, a.key, a.number, t.purpose, t.reboot, t.plan,
+    CASE WHEN n.purpose = 'profile' THEN n.needs_id ELSE t.needs_id END, t.experiment_id, a.state
 FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+LEFT JOIN datamill_trial n ON n.id = t.needs_id
 WHERE a.state IN ('leased', 'taken') AND a.worker_id IN {list}
 """
 _BUILDS = """

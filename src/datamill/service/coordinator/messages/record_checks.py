@@ -55,10 +55,14 @@ def _find_missing_phase(record: TrialRecord, purpose: str, *, has_collect: bool)
         if record.failure is not None:
             return "its record is of a completed trial and names a failure"
         measured = ("run", "collect") if has_collect else ("run",)
-        needed = ("build",) if purpose == TrialPurpose.BUILD else measured
+        needed = {TrialPurpose.BUILD: ("build",), TrialPurpose.PROFILE: ("run",)}.get(
+            TrialPurpose(purpose), measured
+        )
         for phase in needed:
             if getattr(record, phase) is None:
                 return f"its record is of a completed trial and lacks the phase {phase}"
+        if purpose == TrialPurpose.PROFILE and record.archive is None:
+            return "its record is of a completed profile and names no file"
         impossible = find_impossible(record)
         return f"its record {impossible}" if impossible else ""
     if record.failure is None and record.outcome != "lost":

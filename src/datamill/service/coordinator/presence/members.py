@@ -6,12 +6,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from datamill.experiment.errors import InputError
+from datamill.service.coordinator.leasing.dependents import NEEDED, EndedNeed, settle_dependents
 from datamill.service.coordinator.leasing.ledger import Ledger
 from datamill.service.coordinator.leasing.moves import MovePlanner, describe_move
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
-from datamill.service.coordinator.state.rows import execute, select_rows, update_rows
+from datamill.service.coordinator.state.rows import select_rows, update_rows
 from datamill.service.models import Attempt, FleetWorker, Trial
-from datamill.service.states import OPEN_ATTEMPTS, AttemptState, WorkerState
+from datamill.service.states import OPEN_ATTEMPTS, AttemptState, ExperimentState, WorkerState
 
 #: Silence or absence after which another worker is asked, in seconds: a machine may be on its way up.
 MOVE_AFTER_S = 3600.0
@@ -19,6 +20,7 @@ MOVE_AFTER_S = 3600.0
 GIVE_UP_AFTER_S = 7 * 86400.0
 #: Trials that one step moves.
 MOST_MOVED = 5000
+_GONE = "its worker is gone, and there is no equivalent one"
 # The limit keeps PostgreSQL from looking at all planned trials first, of which there may be a million.
 _STRANDED = """
 SELECT w.worker_id, w.state, w.heard_unix_s FROM datamill_worker w
@@ -27,7 +29,8 @@ WHERE w.state IN ('away', 'silent', 'drained', 'removed') AND (
 ) IS NOT NULL
 """
 _PLANNED = """
-SELECT t.id, t.trial_id, t.experiment_id, t.package_sha256, t.reboot, e.reboot, u.username, t.attempts
+SELECT t.id, t.trial_id, t.experiment_id, t.package_sha256, t.reboot, e.reboot, u.username, t.attempts,
+    t.purpose, e.state
 FROM datamill_trial t
 JOIN datamill_experiment e ON e.id = t.experiment_id
 JOIN auth_user u ON u.id = e.owner_id
@@ -141,11 +144,11 @@ def _move_from(worker_id: str, give_up: bool, now_s: float) -> tuple[int, int]:
     planner = MovePlanner()
     changes: list[tuple[object, ...]] = []
     events = []
+    needed = []
     left = 0
     with transaction.atomic():
-        for row_id, trial_id, experiment_id, sha256, reboot, policy, user, attempts in select_rows(
-            _PLANNED, [worker_id, MOST_MOVED]
-        ):
+        for row in select_rows(_PLANNED, [worker_id, MOST_MOVED]):
+            row_id, trial_id, experiment_id, sha256, reboot, policy, user, attempts, purpose, state = row
             target = planner.find_target(experiment_id, worker_id, sha256)
             if target is not None:
                 changes.append((row_id, "planned", target, bool(reboot) or policy == "block"))
@@ -160,24 +163,21 @@ def _move_from(worker_id: str, give_up: bool, now_s: float) -> tuple[int, int]:
                         experiment_id=experiment_id,
                         attempt=f"{experiment_id}.{trial_id}.{attempts}",
                         package_sha256=sha256,
-                        detail="its worker is gone, and there is no equivalent one",
+                        detail=_GONE,
                     )
                 )
+                if purpose in NEEDED:
+                    running = state == ExperimentState.RUNNING
+                    needed.append(
+                        EndedNeed(
+                            row_id, trial_id, purpose, experiment_id, running, user, worker_id, sha256,
+                            done=False, reason=_GONE,
+                        )
+                    )  # fmt: skip
             else:
                 left += 1
         update_rows(Trial, ("state", "worker_id", "reboot"), changes)
-        # Nobody waits for a build that will never be.
-        execute(
-            "UPDATE datamill_experiment SET releasing = TRUE WHERE state = 'running' AND id IN ("
-            "SELECT experiment_id FROM datamill_trial "
-            "WHERE purpose = 'build' AND state = 'given_up' AND worker_id = %s)",
-            [worker_id],
-        )
-        execute(
-            "UPDATE datamill_trial SET needs_id = NULL WHERE state = 'waiting' AND needs_id IN ("
-            "SELECT id FROM datamill_trial "
-            "WHERE purpose = 'build' AND state = 'given_up' AND worker_id = %s)",
-            [worker_id],
-        )
+        # Nobody waits for what will never be.
+        events += settle_dependents(needed)
         add_events(events, now_s)
     return len(changes), left

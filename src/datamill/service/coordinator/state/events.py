@@ -49,6 +49,7 @@ class EventKind(StrEnum):
     GIVEN_UP = "trial given up"
     MOVED = "trial moved"
     BUILD_MISSING = "build missing"
+    PROFILE_MISSING = "profile missing"
     STOPPED = "package stopped"
     QUARANTINED = "package quarantined"
     QUARANTINE_LIFTED = "quarantine lifted"

@@ -45,13 +45,27 @@ _RULES = {
         SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
         WHERE t.state = 'planned'
             AND (e.state = 'held' OR (e.state = 'debugging' AND t.purpose <> 'debug'))""",
-    "a trial may be leased whose build is not made": """
+    "a trial may be leased before what it needs is done": """
         SELECT t.id FROM datamill_trial t WHERE t.state IN ('planned', 'leased') AND t.needs_id IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM datamill_attempt a WHERE a.trial_id = t.needs_id
                 AND a.state = 'counted' AND a.outcome = 'completed')""",
+    "a trial waits for what will never be done": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_trial n ON n.id = t.needs_id
+        WHERE t.state = 'waiting' AND (n.state = 'given_up' OR (n.state = 'counted' AND NOT EXISTS (
+            SELECT 1 FROM datamill_attempt a
+            WHERE a.trial_id = n.id AND a.state = 'counted' AND a.outcome = 'completed')))""",
+    "a trial waits although what it needs is done": """
+        SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
+        JOIN datamill_trial n ON n.id = t.needs_id AND n.state = 'counted'
+        WHERE t.state = 'waiting' AND e.state = 'running' AND NOT e.releasing
+            AND t.position <= COALESCE(e.open_position, t.position)
+            AND (t.purpose <> 'profile' OR e.open_position IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM datamill_packagestanding s WHERE s.experiment_id = e.id
+                AND s.package_sha256 = t.package_sha256 AND s.cancelling)""",
     "a trial went that waits for a look": """
         SELECT t.id FROM datamill_trial t JOIN datamill_experiment e ON e.id = t.experiment_id
-        WHERE t.position > e.open_position AND t.state IN ('planned', 'leased', 'counted', 'given_up')""",
+        WHERE t.position > e.open_position AND t.state IN ('planned', 'leased', 'counted', 'given_up')
+            AND NOT (t.state = 'given_up' AND t.attempts = 0 AND t.needs_id IS NOT NULL)""",
     "a batch is open and a look before it was not made, or stopped": """
         SELECT l.experiment_id FROM datamill_look l JOIN datamill_experiment e ON e.id = l.experiment_id
         WHERE l.last_position < e.open_position AND (l.stops IS NULL OR l.stops)""",

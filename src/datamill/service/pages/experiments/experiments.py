@@ -188,6 +188,7 @@ def _describe(request: HttpRequest, experiment: FleetExperiment) -> dict[str, An
         "is_open": is_open,
         "has_answer": progress.trials.get(TrialState.COUNTED, 0) > 0,
         "counts": TrialCounts(progress.trials),
+        "stages": progress.stages,
         "finish_s": progress.finish_s if is_open else None,
         "workers": [
             (name, states.get(name, ""), TrialCounts(counts)) for name, counts in progress.workers.items()

@@ -146,12 +146,12 @@ def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
 
 
 @lru_cache(maxsize=4096)
-def _inspect_stored(sha256: str) -> tuple[int, bool, bool]:
-    """Return how many files a stored package has, and whether a `setup.sh` and a `collect.sh`, for ever."""
+def _inspect_stored(sha256: str) -> PackageFacts:
+    """Return what a stored package has, for ever."""
     path = name_stored_file(sha256)
     facts = call_bounded(INSPECTION, inspect_archive, "package", path, Limits(), "package")
     assert isinstance(facts, PackageFacts)
-    return facts.files, facts.has_setup, facts.has_collect
+    return facts
 
 
 def describe_files(user: User, chosen: Sequence[tuple[FileKind, ChosenPackage]]) -> tuple[SubmittedFile, ...]:
@@ -172,17 +172,17 @@ def describe_files(user: User, chosen: Sequence[tuple[FileKind, ChosenPackage]])
             raise InputError(
                 f'{kind} "{item.name}" is not stored here', remedy="Upload it, or choose another one."
             )
-        is_factor = kind == "factor"
-        files, has_setup, has_collect = (0, False, True) if is_factor else _inspect_stored(item.sha256)
+        facts = _inspect_stored(item.sha256) if kind != "factor" else None
         described.append(
             SubmittedFile(
                 name=item.name,
                 kind=kind,
                 sha256=item.sha256,
                 bytes=sizes[item.sha256],
-                files=files,
-                has_setup=has_setup,
-                has_collect=has_collect,
+                files=facts.files if facts else 0,
+                has_setup=facts is not None and facts.has_setup,
+                has_collect=facts is None or facts.has_collect,
+                has_profile=facts is not None and facts.has_profile,
             )
         )
     return tuple(described)

@@ -11,6 +11,7 @@ from datamill.service.models import Artifact, Attempt, Event, Trial
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.events import tell_events
 from datamill.service.pages.experiments.trials.trial_facts import list_attempts, show_trial
+from datamill.service.queue.stages import explain_needs
 
 
 @require_GET
@@ -20,8 +21,11 @@ def show_one_trial(request: HttpRequest, experiment_id: int, trial_id: str) -> H
     trial = _find_trial(request, experiment_id, trial_id)
     keys = list(trial.attempt_set.values_list("key", flat=True))
     events = Event.objects.filter(experiment_id=experiment_id, attempt__in=keys).order_by("-id")[:50]
+    needs, why_not = explain_needs(experiment_id, [trial]).get(trial.pk, ("", ""))
     context = {
         "experiment": trial.experiment,
+        "needs": needs,
+        "why_not": why_not,
         "trial": show_trial(trial),
         "package_sha256": trial.package_sha256,
         "attempts": list_attempts(trial),
