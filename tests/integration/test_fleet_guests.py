@@ -20,6 +20,7 @@ from acceptance.fleets import LocalFleet, find_bundle
 from integration.service.databases import DatabaseUnavailableError, serve_postgres
 
 from datamill.guests import Guest, GuestError, GuestUnavailableError, build_worker_image, choose_model
+from datamill.guests.images.boot_disk import find_boot_disk
 from datamill.guests.lab import LabGuest, add_guest, rewrite_url
 
 MOST_S = 900.0
@@ -53,6 +54,29 @@ setup_timeout = "30s"
 run_timeout = "120s"
 collect_timeout = "30s"
 """
+BOOTS = """
+[experiment]
+name = "boots"
+question = "Is the shell quicker where the kernel does without its mitigations?"
+replicates = 1
+seed = 5
+[[package]]
+name = "booted"
+path = "booted"
+devices = ["/dev/console"]
+[factors]
+boot_parameters = ["default", "mitigations=off"]
+[constraints]
+workers = ["guest-1"]
+[fleet]
+debug = "never"
+[limits]
+setup_timeout = "30s"
+run_timeout = "120s"
+collect_timeout = "30s"
+"""
+#: What a borrowed boot has on its command line.
+MARK = "datamill.own="
 RUNNING = "the trial is running"
 RUN = f"""#!/bin/sh
 echo {RUNNING} >/dev/console
@@ -162,6 +186,7 @@ def fleet(tmp_path: Path) -> Iterator[GuestFleet]:
                 model=choose_model(arch, cpu),
                 network=True,
                 may_reboot=True,
+                boot=find_boot_disk(images[arch]),
             )
             guests[name] = guest
             stack.callback(guest.cut_power)
@@ -221,6 +246,44 @@ def test_every_trial_is_counted_once_whatever_fails(fleet: GuestFleet, tmp_path:
     assert not (data / "nats" / "store").exists()
     fleet.wait("the experiment ended", lambda: ended(fleet, experiment))
     check(fleet, experiment, planned)
+    boot_with_parameters(fleet)
+
+
+def boot_with_parameters(fleet: GuestFleet) -> None:
+    """Trials have the boot that their level names, as the package itself sees it; then the machine has its own."""
+    guest = fleet.guests["guest-1"]
+    own = insist(guest, "cat /proc/cmdline").split()
+    assert not any(word.startswith(MARK) for word in own)
+    package = fleet.fleet.folder / "booted"
+    package.mkdir()
+    for name, text in (("run.sh", "#!/bin/sh\ncat /proc/cmdline\n"), ("collect.sh", COLLECT)):
+        (package / name).write_text(text)
+        (package / name).chmod(0o755)
+    (fleet.fleet.folder / "boots.toml").write_text(BOOTS)
+    done = fleet.fleet.command("submit", "boots.toml", "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    experiment = int(json.loads(done.stdout)["submission"]["id"])
+    fleet.wait("the experiment with other boots ended", lambda: ended(fleet, experiment))
+    done = fleet.fleet.command("fetch", str(experiment))
+    assert done.returncode == 0, done.stderr
+    folder = find_bundle(fleet.fleet.folder, experiment)
+    seen = {}
+    for line in (folder / "log.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        (fact,) = [fact for fact in record["factors"] if fact["name"] == "boot_parameters"]
+        assert fact["observed"] == fact["asked"], fact
+        said = next((folder / "artifacts").glob(f"*{record['trial_id']}*/**/run.stdout*")).read_text()
+        kernel_line = said.split()
+        assert kernel_line[: len(own)] == own
+        seen[fact["observed"]] = kernel_line[len(own) + 1 :]
+        assert kernel_line[len(own)].startswith(MARK)
+        fleet.tell(f"{fact['observed']}: {said.strip()}")
+    assert seen == {"default": [], "mitigations=off": ["mitigations=off"]}
+    fleet.wait(
+        "the machine is in its own boot again",
+        lambda: guest.run("cat /proc/cmdline").output.split() == own,
+        every_s=2.0,
+    )
 
 
 def cut_in_trial(fleet: GuestFleet, name: str) -> None:

@@ -1,5 +1,6 @@
 //! What this machine is, what it is set to, and what else goes on on it.
 
+mod boot;
 mod changes;
 mod disturbances;
 mod ending_signals;
@@ -11,6 +12,9 @@ mod machine_lock;
 mod restore_tests;
 mod state;
 
+pub use boot::{
+    BOOT_PARAMETERS, BootState, KERNEL_RELEASE, WantedBoot, boot_into, check_boots, list_kernels,
+};
 pub use changes::{
     Change, ChangeError, Entry, Journal, JournalContent, JournalError, NoUserVerbs, PlannedChange,
     Restored, SwapArea, UserVerbs, abandoned_states, check_writable, foresee_restore, make_changes,
@@ -22,6 +26,7 @@ pub use disturbances::{
 pub use ending_signals::EndingSignals;
 pub use factors::{
     FileSetting, HostFactor, HostLevels, LevelError, host_factors, lacks_level, offer_factors,
+    offer_with_boots,
 };
 pub use facts::{InventoryParts, hostname, kernel_version, read_host_facts, read_inventory};
 pub use known_folders::{list_folders, note_folder};

@@ -111,6 +111,10 @@ pub struct Policy {
     pub forbidden_factors: Vec<String>,
     /// Whether the machine may be rebooted.
     pub reboot: bool,
+    /// Names of the kernel's parameters that experiments may add for a trial, such as `mitigations`.
+    pub boot_parameters: Vec<String>,
+    /// Whether experiments may boot another kernel that is installed for a trial.
+    pub kernels: bool,
     /// Largest package, in bytes; 0: any.
     pub package_bytes: u64,
     /// Whether packages that ask for it get this machine's network.

@@ -146,6 +146,24 @@ class FreeText:
 
 
 @dataclass(frozen=True, slots=True)
+class BootWords:
+    """Parameters of a kernel's command line, such as `mitigations=off nosmt`; without quotes, and none is `--`."""
+
+    @property
+    def words(self) -> str:
+        """An example of parameters."""
+        return 'parameters of the kernel such as "mitigations=off"'
+
+    def read(self, text: str) -> str | None:
+        """Return the parameters with one space between two."""
+        words = text.split()
+        pattern = r"(?!datamill\.)[A-Za-z0-9_][A-Za-z0-9_.,:;=/@+%*-]*"
+        level = " ".join(words)
+        fine = words and len(level) <= LONGEST_LEVEL and all(re.fullmatch(pattern, word) for word in words)
+        return level if fine else None
+
+
+@dataclass(frozen=True, slots=True)
 class NumberRange:
     """All whole numbers of a pattern from `low` to `high`: what a level is drawn from."""
 

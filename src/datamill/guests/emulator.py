@@ -112,6 +112,7 @@ class Wiring:
         initramfs: The initial memory disk.
         root: A disk that it only reads; None: it has none.
         disk: The disk that it reads and writes.
+        boot: A disk with its kernel as a file, from which it can boot itself again; None: it has none.
         write_log: Where every write to the disk is repeated, with its flushes; None: nowhere.
         console: File to whose end what it says on its serial port is added.
         control: Descriptor of a socket to its agent.
@@ -132,6 +133,7 @@ class Wiring:
     processors: int
     network: bool
     may_reboot: bool
+    boot: Path | None = None
 
 
 def build_command(model: MachineModel, wiring: Wiring) -> list[str]:
@@ -154,6 +156,12 @@ def build_command(model: MachineModel, wiring: Wiring) -> list[str]:
             *("-blockdev", f"driver=file,node-name=root,filename={wiring.root},read-only=on"),
             *("-device", "virtio-blk-pci,drive=root,addr=5"),
         ]
+    boot = []
+    if wiring.boot is not None:
+        boot = [
+            *("-blockdev", f"driver=file,node-name=boot,filename={wiring.boot},read-only=on"),
+            *("-device", "virtio-blk-pci,drive=boot,addr=6,serial=boot"),
+        ]
     network = []
     if wiring.network:
         network = ["-netdev", "user,id=network", "-device", "virtio-net-pci,netdev=network,romfile="]
@@ -173,6 +181,7 @@ def build_command(model: MachineModel, wiring: Wiring) -> list[str]:
         *logging,
         *("-device", f"virtio-blk-pci,drive={disk},addr=4"),
         *root,
+        *boot,
         *network,
         *("-device", "virtio-serial-pci", "-chardev", f"socket,id=control,fd={wiring.control}"),
         *("-device", "virtserialport,chardev=control,name=control"),

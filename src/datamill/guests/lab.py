@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from datamill.guests.emulator import MachineModel
+from datamill.guests.images.boot_disk import find_boot_disk
 from datamill.guests.images.disk import make_disk
 from datamill.guests.images.image import GuestImage
 from datamill.guests.machine import Guest, GuestError
@@ -22,7 +23,11 @@ HOST_ADDRESS = "10.0.2.2"
 DISK_MIB = 1024
 MEMORY_MIB = 768
 #: Packages may speak through the console, which people and tests read.
-_POLICY = '# What the owner of this machine allows.\nreboot = true\ndevices = ["/dev/console"]\n'
+_POLICY = (
+    '# What the owner of this machine allows.\nreboot = true\nkernels = true\n'
+    'boot_parameters = ["mitigations", "nosmt", "transparent_hugepage", "isolcpus", "nohz_full", "idle"]\n'
+    'devices = ["/dev/console"]\n'
+)
 _LOOPBACK = ("localhost", "::1", "0.0.0.0")
 
 
@@ -134,6 +139,7 @@ class Lab:
                 network=True,
                 may_reboot=True,
                 volatile_cache=False,
+                boot=find_boot_disk(images[guest.arch]),
             )
             for guest in self._guests
         }

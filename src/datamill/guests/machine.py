@@ -57,6 +57,7 @@ class Guest:
         network: bool = False,
         may_reboot: bool = False,
         volatile_cache: bool = True,
+        boot: Path | None = None,
     ) -> None:
         """Describe the machine.
 
@@ -70,6 +71,7 @@ class Guest:
             may_reboot: Whether it boots again by itself when it reboots, or goes off.
             volatile_cache: Whether its disk can lose what was not flushed. That is what `cut_power` needs,
                 and a log that grows with every write until the machine is switched off.
+            boot: A disk with its kernel, see `find_boot_disk`; without it the machine cannot start another one.
         """
         self._image = image
         self._model = model or choose_model(image.arch)
@@ -77,6 +79,7 @@ class Guest:
         self._may_reboot = may_reboot
         self._volatile_cache = volatile_cache
         self._disk = disk
+        self._boot = boot
         self._memory_mib = memory_mib
         self._processors = processors
         self._live, self._log, self._console, self._complaints = (
@@ -290,6 +293,7 @@ class Guest:
             processors=self._processors,
             network=self._network,
             may_reboot=self._may_reboot,
+            boot=self._boot,
         )
         return build_command(self._model, wiring)
 

@@ -82,6 +82,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     packages: tuple[str, ...] = ()
     forbidden_factors: tuple[str, ...] = ()
     reboot: bool = False
+    boot_parameters: tuple[str, ...] = ()
+    kernels: bool = False
     package_bytes: int = 0
     network: bool = False
     devices: tuple[str, ...] = ()

@@ -9,4 +9,4 @@ pub use lease::{
     refuse_version,
 };
 pub use policy::{keep_apart, read_policy};
-pub use restart::reboot_machine;
+pub use restart::{boot_for, is_borrowed, is_ready, reboot_machine};

@@ -2,9 +2,10 @@
 
 use std::path::{Component, Path};
 
+use datamill_host::{BootState, Host, WantedBoot};
 use datamill_protocol::digest::is_digest;
 use datamill_protocol::{
-    IsolationKind, IsolationWanted, Lease, Needs, Policy, RefusalReason, TrialSpec,
+    IsolationKind, IsolationWanted, Lease, LeaseTask, Needs, Policy, RefusalReason, TrialSpec,
 };
 
 use crate::disk::read_if_there;
@@ -24,7 +25,7 @@ pub fn read_policy(path: &Path, machine: &dyn Machine) -> Result<Policy, String>
     let text = String::from_utf8(text).map_err(|error| at(error.to_string()))?;
     let policy: Policy = toml::from_str(&text).map_err(|error| {
         at(format!(
-            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered, folders (lists of texts), reboot, network, privileged, plain, guests_only (true or false), package_bytes (a number) and quiet (a table)",
+            "{}; it may hold users, packages, forbidden_factors, devices, kernel, covered, folders, boot_parameters (lists of texts), reboot, kernels, network, privileged, plain, guests_only (true or false), package_bytes (a number) and quiet (a table)",
             error.to_string().trim_end()
         ))
     })?;
@@ -160,6 +161,14 @@ pub fn keep_apart(mut lease: Lease, policy: Policy, strongest: IsolationKind) ->
     lease
 }
 
+/// The boot that a leased trial asks for; none where it leaves that to the machine. A build asks for none.
+pub fn wanted_boot(lease: &Lease) -> Option<WantedBoot> {
+    match lease.task {
+        LeaseTask::Trial => WantedBoot::of(&lease.spec.levels),
+        LeaseTask::Build => None,
+    }
+}
+
 /// Checks a lease against the policy.
 pub fn check_policy(policy: &Policy, lease: &Lease) -> Result<(), Refusal> {
     let refuse = |message: String| Err(Refusal::new(RefusalReason::Policy, message));
@@ -200,6 +209,24 @@ pub fn check_policy(policy: &Policy, lease: &Lease) -> Result<(), Refusal> {
     }
     if lease.reboot && !policy.reboot {
         return refuse("The owner of this machine does not allow reboots.".to_owned());
+    }
+    if let Some(wanted) = wanted_boot(lease) {
+        if !policy.reboot {
+            return refuse("The owner of this machine does not allow reboots.".to_owned());
+        }
+        let own = BootState::read(&Host::here()).map(|state| state.own_release);
+        let is_other = |release: &String| own.as_ref().ok() != Some(release);
+        if wanted.release.as_ref().is_some_and(is_other) && !policy.kernels {
+            return refuse(
+                "The owner of this machine lets no experiment choose the kernel.".to_owned(),
+            );
+        }
+        let is_allowed = |name: &&str| policy.boot_parameters.iter().any(|known| known == name);
+        if let Some(name) = wanted.names().find(|name| !is_allowed(name)) {
+            return refuse(format!(
+                "The owner of this machine does not allow the boot parameter {name}."
+            ));
+        }
     }
     let limit = policy.package_bytes;
     if let Some(file) = lease

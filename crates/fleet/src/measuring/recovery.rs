@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use datamill_protocol::ReportContent;
 
 use crate::disk::{FleetFolder, OpenAttempt, Stage, clear_work, is_spooled, spool_report};
+use crate::leasing::is_ready;
 use crate::locks::HostLock;
 use crate::machine::Machine;
 use crate::reports::boot_id;
@@ -21,7 +22,7 @@ pub enum Found {
     Nothing,
     /// The attempt that was taken is to be run, before anything else.
     Run,
-    /// The machine has not been rebooted yet.
+    /// The machine is not in the boot yet in which the attempt is to run.
     Reboot,
 }
 
@@ -72,10 +73,10 @@ pub fn set_out(folder: &FleetFolder, mut open: OpenAttempt) -> io::Result<Found>
     }
     open.starts += 1;
     open.write(folder)?;
-    if open.lease.reboot && open.taken_boot_id == boot_id() {
-        Ok(Found::Reboot)
-    } else {
+    if is_ready(&open) {
         Ok(Found::Run)
+    } else {
+        Ok(Found::Reboot)
     }
 }
 

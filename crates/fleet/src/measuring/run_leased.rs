@@ -10,6 +10,7 @@ use crate::disk::{
     FleetFolder, Identity, OpenAttempt, Stage, clear_work, is_spooled, list_artifacts,
     spool_report, work_output,
 };
+use crate::leasing::is_ready;
 use crate::locks::HostLock;
 use crate::machine::TrialEnd;
 use crate::reports::boot_id;
@@ -52,8 +53,8 @@ pub fn run_leased(
         return Ok(());
     };
     let attempt = open.lease.attempt.clone();
-    if options.is_for_boot && open.taken_boot_id == boot_id() {
-        // Nothing has been rebooted: what is to become of it is the agent's to say.
+    if (options.is_for_boot && open.taken_boot_id == boot_id()) || !is_ready(&open) {
+        // Nothing has been rebooted, or not into what the trial asks for: what is to become of it is the agent's to say.
         return Ok(());
     }
     if open.stage != Stage::Taken || is_spooled(folder, &attempt) {

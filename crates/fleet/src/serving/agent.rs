@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::rest::{release_code, watch_connections};
 use super::serve::ServeOptions;
 use crate::disk::{FleetFolder, Identity, Seen, begin_session, list_spooled};
+use crate::leasing::is_borrowed;
 use crate::locks::HostLock;
 use crate::machine::Machine;
 use crate::network::{
@@ -22,6 +23,8 @@ use crate::network::{
 use crate::reports::clock_unix_ns;
 use crate::termination::Termination;
 
+/// Time in which the next trial may come for which the machine was booted, before it gets its own boot back.
+const BORROWED_FOR: Duration = Duration::from_secs(20);
 /// Time for last words when the process is told to end.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -35,7 +38,7 @@ pub enum Parting {
     Interrupted,
     /// An attempt was taken and is to be run, under the host's lock.
     Run(HostLock),
-    /// An attempt was taken, and the machine is to be rebooted first.
+    /// An attempt was taken and the machine is to be rebooted first, or back into its own boot.
     Reboot,
 }
 
@@ -69,6 +72,8 @@ pub struct Agent<'a> {
     pub(crate) again_at: Option<Instant>,
     /// When a new credential is asked for.
     pub(crate) renew_at: Option<Instant>,
+    /// When a machine that was booted for a trial gets its own boot back, if no attempt comes before.
+    pub(crate) own_boot_at: Option<Instant>,
     pub(crate) holder: Option<UnixStream>,
     /// Whether it was said that somebody is waited for.
     pub(crate) has_said: bool,
@@ -117,6 +122,7 @@ impl<'a> Agent<'a> {
             said_at: None,
             again_at: None,
             renew_at: None,
+            own_boot_at: is_borrowed().then(|| Instant::now() + BORROWED_FOR),
             holder: None,
             has_said: false,
             delays: Delays::of_connections(seed),
@@ -172,6 +178,14 @@ impl<'a> Agent<'a> {
                 self.part(&broker.client).await.ok();
                 return Ok(Parting::Done);
             }
+            if is_due(self.own_boot_at) {
+                self.own_boot_at = Some(Instant::now() + BORROWED_FOR);
+                // Whoever measures here without a fleet ends first.
+                if let (true, Some(_lock)) = (self.is_clear()?, HostLock::try_take()?) {
+                    self.part(&broker.client).await.ok();
+                    return Ok(Parting::Reboot);
+                }
+            }
             tokio::select! {
                 biased;
                 told = self.termination.wait() => told?,
@@ -187,6 +201,7 @@ impl<'a> Agent<'a> {
                 () = wait_until(self.lease_at) => {}
                 () = wait_until(self.again_at) => {}
                 () = wait_until(self.renew_at) => {}
+                () = wait_until(self.own_boot_at) => {}
                 () = wait_for_end(self.holder.as_ref()) => self.holder = None,
             }
         }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::agent::{Agent, Parting};
 use super::live_output::run_with_live_output;
 use crate::disk::{OpenAttempt, Stage, is_spooled, list_spooled};
-use crate::leasing::{check_lease, fetch_files, keep_apart, place_lease, read_policy};
+use crate::leasing::{check_lease, fetch_files, is_ready, keep_apart, place_lease, read_policy};
 use crate::locks::{HostLock, TRY_AGAIN_MS, holder};
 use crate::machine::Refusal;
 use crate::measuring::give_up;
@@ -135,7 +135,7 @@ impl Agent<'_> {
         let payload = serde_json::to_vec(&taken)?;
         client.publish(subject, payload.into()).await.ok();
         timeout(Duration::from_secs(5), client.flush()).await.ok();
-        if open.lease.reboot {
+        if !is_ready(&open) {
             return Ok(Some(Parting::Reboot));
         }
         if !open.lease.live_output {

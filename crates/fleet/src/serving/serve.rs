@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io;
 
 use super::agent::{Agent, Parting};
-use crate::disk::{FleetFolder, Identity};
+use crate::disk::{FleetFolder, Identity, OpenAttempt};
 use crate::exec::become_worker;
-use crate::leasing::reboot_machine;
+use crate::leasing::{boot_for, is_borrowed, reboot_machine};
 use crate::machine::Machine;
 use crate::measuring::{Found, recover};
 use crate::network::Delays;
@@ -66,7 +66,7 @@ fn try_serve(folder: &FleetFolder, machine: &dyn Machine, options: ServeOptions)
             Ok(Found::Nothing) => break,
             Ok(Found::Run) => return become_runner(folder, options, None),
             Ok(Found::Reboot) => {
-                if reboot(&identity, &termination) {
+                if boot(folder, &identity, &termination)? {
                     return Ok(INTERRUPTED);
                 }
             }
@@ -89,14 +89,20 @@ fn try_serve(folder: &FleetFolder, machine: &dyn Machine, options: ServeOptions)
     // Connections are closed before anything is measured.
     drop(runtime);
     match parting {
-        Parting::Done => Ok(DONE),
-        Parting::Interrupted => Ok(INTERRUPTED),
+        Parting::Done => {
+            tell_borrowed();
+            Ok(DONE)
+        }
+        Parting::Interrupted => {
+            tell_borrowed();
+            Ok(INTERRUPTED)
+        }
         Parting::Run(lock) => {
             let descriptor = lock.pass_on()?;
             become_runner(folder, options, Some(descriptor))
         }
         Parting::Reboot => {
-            if reboot(&identity, &termination) {
+            if boot(folder, &identity, &termination)? {
                 return Ok(INTERRUPTED);
             }
             // The journal tells that it was tried.
@@ -106,16 +112,30 @@ fn try_serve(folder: &FleetFolder, machine: &dyn Machine, options: ServeOptions)
     }
 }
 
-/// Asks for the reboot and waits for it; tells whether this process was told to end meanwhile.
-fn reboot(identity: &Identity, termination: &Termination) -> bool {
-    match reboot_machine(identity) {
+/// Asks for the boot that the open attempt is to run in, else for the machine's own, and waits for it; tells whether
+/// this process was told to end meanwhile.
+fn boot(folder: &FleetFolder, identity: &Identity, termination: &Termination) -> io::Result<bool> {
+    let asked = match OpenAttempt::read(folder)? {
+        Some(open) => boot_for(identity, &open),
+        None => reboot_machine(identity),
+    };
+    match asked {
         Ok(()) => wait(termination, std::time::Duration::from_secs(600)),
         Err(cause) => {
             eprintln!("datamill-worker: {cause}");
             wait(termination, std::time::Duration::from_secs(5));
         }
     }
-    termination.is_pending()
+    Ok(termination.is_pending())
+}
+
+/// Says that the machine is left in the boot of a trial.
+fn tell_borrowed() {
+    if is_borrowed() {
+        eprintln!(
+            "datamill-worker: this machine was booted for a trial, and stays so until it is rebooted: see /proc/cmdline"
+        );
+    }
 }
 
 fn wait(termination: &Termination, time: std::time::Duration) {

@@ -1,5 +1,6 @@
 //! Factors that are settings of the host's kernel.
 
+mod boot;
 mod c_states;
 mod file_setting;
 mod huge_pages;
@@ -9,7 +10,7 @@ mod processors;
 mod sampling_rate;
 mod swap;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,6 +20,7 @@ use datamill_protocol::{FactorFacts, FactorOffer};
 use crate::changes::{Change, PlannedChange};
 use crate::state::Host;
 
+pub use boot::offer_with_boots;
 pub use file_setting::FileSetting;
 
 /// One factor of the host.
@@ -44,6 +46,9 @@ pub trait HostFactor {
 /// All factors of the host, in the order in which they are set.
 pub fn host_factors(host: &Host) -> Vec<Box<dyn HostFactor>> {
     vec![
+        // First: a host that was not booted so has no other level to set.
+        Box::new(boot::KernelRelease::new(host)),
+        Box::new(boot::BootParameters::new(host)),
         Box::new(kernel_settings::autogroup(host)),
         Box::new(kernel_settings::clock_source(host)),
         Box::new(kernel_settings::ksm(host)),

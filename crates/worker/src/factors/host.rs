@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 
 use datamill_host::{
-    Change, Host, HostLevels, Journal, JournalError, PlannedChange, Restored, UserVerbs,
-    abandoned_states, make_changes, restore_host,
+    BOOT_PARAMETERS, BootState, Change, Host, HostLevels, Journal, JournalError, KERNEL_RELEASE,
+    PlannedChange, Restored, UserVerbs, abandoned_states, make_changes, restore_host,
 };
 use datamill_protocol::{FactorFacts, Failure, FailureKind, IsolationKind, Phase};
 
@@ -88,6 +88,18 @@ impl HostTurn {
 
     /// Brings the machine to the levels of a trial and reads them back.
     pub fn set(&mut self, levels: &HostLevels, user: &[(UserFactor, String)]) -> Step<()> {
+        if let Ok(state) = BootState::read(&self.host)
+            && state.is_borrowed
+            && !levels
+                .levels
+                .keys()
+                .any(|name| name == BOOT_PARAMETERS || name == KERNEL_RELEASE)
+        {
+            self.notices.push(format!(
+                "This machine was booted for a trial of a fleet and not rebooted since: its command line is `{}`.",
+                state.line
+            ));
+        }
         if levels.levels.is_empty() && user.is_empty() {
             return Ok(());
         }

@@ -10,10 +10,14 @@ use datamill_fleet::{
     FleetFolder, JoinRequest, Machine, Refusal, RunOptions, ServeOptions, agent_arguments,
     become_worker, free_bytes, join, run_leased, serve,
 };
-use datamill_host::{Host, InventoryParts, read_inventory};
+use datamill_host::{
+    BOOT_PARAMETERS, Host, InventoryParts, KERNEL_RELEASE, WantedBoot, check_boots, list_kernels,
+    offer_with_boots, read_inventory,
+};
 use datamill_probe::counters_can_be_read;
 use datamill_protocol::{
-    GuestOffer, Inventory, IsolationKind, IsolationWanted, Policy, RefusalReason, TrialSpec,
+    FactorOffer, GuestOffer, Inventory, IsolationKind, IsolationWanted, Policy, RefusalReason,
+    TrialSpec,
 };
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -116,7 +120,7 @@ impl Machine for ThisMachine {
             isolation: self.isolation(),
             counters: counters_can_be_read(),
             guest: offer_guests(),
-            factors: factors::offer_factors(),
+            factors: offer_in_fleet(),
             free_disk_bytes: free_bytes(cache).unwrap_or(0),
             known_compilers: cache
                 .ends_with("fleet/cache")
@@ -134,8 +138,12 @@ impl Machine for ThisMachine {
         if spec.isolation == IsolationWanted::Guest {
             return check_guest_levels(spec).map_err(refuse);
         }
+        if let Some(wanted) = WantedBoot::of(&spec.levels) {
+            check_boot(&wanted).map_err(refuse)?;
+        }
         for (name, level) in &spec.levels {
-            if spec.user_factors.iter().any(|factor| factor.name == *name) {
+            let is_of_boot = name == BOOT_PARAMETERS || name == KERNEL_RELEASE;
+            if is_of_boot || spec.user_factors.iter().any(|factor| factor.name == *name) {
                 continue;
             }
             factors::check_level(name, level).map_err(|cause| {
@@ -180,6 +188,32 @@ impl Machine for ThisMachine {
 
     fn restore_host(&self) -> Result<(), String> {
         restore_quietly()
+    }
+}
+
+/// What this machine offers as a worker, which boots it before trials that ask for that.
+fn offer_in_fleet() -> Vec<FactorOffer> {
+    let host = Host::here();
+    let offers = factors::offer_factors().into_iter();
+    offers.map(|offer| offer_with_boots(&host, offer)).collect()
+}
+
+/// Whether this machine can be booted as a trial wants it.
+fn check_boot(wanted: &WantedBoot) -> Result<(), String> {
+    let host = Host::here();
+    check_boots(&host)
+        .map_err(|cause| format!("This machine cannot be booted for a trial: {cause}"))?;
+    let Some(release) = &wanted.release else {
+        return Ok(());
+    };
+    match list_kernels(&host)
+        .iter()
+        .any(|kernel| kernel.release == *release)
+    {
+        true => Ok(()),
+        false => Err(format!(
+            "This host has no kernel {release} in /boot or /lib/modules"
+        )),
     }
 }
 

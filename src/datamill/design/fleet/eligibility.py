@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import translate
 
+from datamill.design.fleet.boots import offer_allowed_boots
 from datamill.design.fleet.fleet_records import Candidate
 from datamill.design.fleet.reboots import REBOOT_FACTOR, asks_for_reboots, offer_reboots
 from datamill.experiment.experiment import Constraints, Experiment, FactorChoice
@@ -78,7 +79,7 @@ def list_offers(experiment: Experiment, worker: Candidate) -> Offers:
             )
     if REBOOT_FACTOR in offers:
         offers[REBOOT_FACTOR] = offer_reboots(allowed=worker.reboot)
-    return offers
+    return offers | offer_allowed_boots(experiment, worker, offers)
 
 
 def find_unmet_offer(experiment: Experiment, worker: Candidate, offers: Offers) -> str:

@@ -16,6 +16,7 @@ from datamill.design.fleet.eligibility import (
     share_offers,
 )
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible, find_level
+from datamill.design.fleet.boots import check_boots
 from datamill.design.fleet.reboots import asks_for_reboots
 from datamill.design.fleet.worker_choice import NO_LEVEL, choose_workers
 from datamill.design.machines import MACHINE_FACTOR
@@ -61,6 +62,7 @@ def plan_fleet(
             the levels that are missing, and what excludes the workers that have them; and when the design is
             too large.
     """
+    check_boots(experiment)
     _check_plannable(experiment, candidates)
     # The order is drawn, so that the first of equals is a drawn one, whatever order the candidates came in.
     ranked = sorted(candidates, key=lambda item: rank_by_seed(experiment.seed, "worker", item.worker_id))

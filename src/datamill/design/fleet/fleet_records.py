@@ -16,7 +16,8 @@ class Candidate:
 
     `hardware` has its level in each hardware dimension; `offers` what it has of each factor, less what its
     owner forbids; `free_s` is the time from now until its trials of other experiments are done.
-    `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for constraints.
+    `boot_parameters` are names of parameters of the kernel that its owner lets experiments add, `kernels` says
+    whether they may choose the kernel. `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for constraints.
     """
 
     worker_id: str
@@ -28,6 +29,8 @@ class Candidate:
     clock_khz: int = 0
     counters: bool = False
     reboot: bool = False
+    boot_parameters: tuple[str, ...] = ()
+    kernels: bool = False
     free_s: float = 0.0
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from datamill.design.design import PlannedTrial
+from datamill.design.fleet.boots import varies_boots
 from datamill.design.fleet.fleet_records import Candidate
 from datamill.experiment.experiment import Experiment
 from datamill.protocol.api.submissions import RebootPolicy
@@ -31,6 +32,8 @@ def varies_reboots(experiment: Experiment) -> bool:
 
 def asks_for_reboots(experiment: Experiment) -> bool:
     """Tell whether some trial of the experiment is to be preceded by a reboot, for all that is known yet."""
+    if varies_boots(experiment):
+        return True
     for choice in experiment.choices:
         if choice.name == REBOOT_FACTOR:
             return choice.coverage is None and REBOOTED in choice.levels
@@ -56,9 +59,9 @@ def offer_reboots(*, allowed: bool) -> FactorOffer:
 def list_reboots(experiment: Experiment, trials: Iterable[PlannedTrial]) -> Iterator[bool]:
     """Yield for each trial of a design, in their order, whether its machine is rebooted just before it.
 
-    With `[fleet] reboot = "block"` that is every `block_trials` trials of a machine, its first among them.
+    An experiment that names how machines are booted has a boot for each trial. With `[fleet] reboot = "block"` that is every `block_trials` trials of a machine, its first among them.
     """
-    by_level = varies_reboots(experiment)
+    by_level, by_boot = varies_reboots(experiment), varies_boots(experiment)
     policy = experiment.fleet.reboot
     done: Counter[str] = Counter()
     for trial in trials:
@@ -66,5 +69,5 @@ def list_reboots(experiment: Experiment, trials: Iterable[PlannedTrial]) -> Iter
             yield trial.levels.get(REBOOT_FACTOR) == REBOOTED
             continue
         machine = trial.levels.get("machine", "")
-        yield policy == "trial" or (policy == "block" and done[machine] % experiment.fleet.block_trials == 0)
+        yield by_boot or policy == "trial" or (policy == "block" and done[machine] % experiment.fleet.block_trials == 0)
         done[machine] += 1

@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 from datamill.experiment.factors.factor_record import Factor
-from datamill.experiment.levels import CpuList, Name, WholeNumber
+from datamill.experiment.levels import BootWords, CpuList, Name, WholeNumber
 
 HOST_FACTORS = (
+    Factor(
+        "kernel_release",
+        "host",
+        (),
+        default="",
+        summary="the kernel that the machine is booted with before each trial, of those that are installed",
+        cost="a boot each trial, on a machine of a fleet whose owner allows it",
+        found="no figure; kernels are among what distinguishes DataMill's machines",
+        source="ICPE 2013 §3.1, §8",
+        others=(Name("the release of an installed kernel, as uname -r says it"),),
+        listed=True,
+    ),
+    Factor(
+        "boot_parameters",
+        "host",
+        ("default",),
+        default="default",
+        summary="parameters that are added to the machine's own when it is booted before each trial",
+        cost="a boot each trial, on a machine of a fleet whose owner allows them",
+        found="no figure; the papers reboot machines and leave their parameters as they are",
+        source="ICPE 2013 §8",
+        others=(BootWords(),),
+    ),
     Factor(
         "governor",
         "host",

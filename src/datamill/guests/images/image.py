@@ -120,6 +120,6 @@ def _keep_image(archive: bytes) -> Path:
 
 def _remove_old_images(folder: Path) -> None:
     # Each build of the worker makes one; whoever made it boots it within seconds.
-    for path in folder.glob("*.cpio"):
+    for path in (*folder.glob("*.cpio"), *folder.glob("*.boot")):
         if time.time() - path.stat().st_mtime > IMAGE_LIFE_S:
             path.unlink(missing_ok=True)

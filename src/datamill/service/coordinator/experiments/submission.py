@@ -14,6 +14,7 @@ from django.db import transaction
 from datamill.design.batches import find_batches
 from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
+from datamill.design.fleet.boots import varies_boots
 from datamill.design.fleet.reboots import list_reboots, settle_reboots
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment as Asked
@@ -366,8 +367,9 @@ class _TrialRows:
         self, trials: list[tuple[PlannedTrial, Candidate]], first: int
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of debug trials, before all others."""
+        boots = varies_boots(self.asked)
         for position, (trial, candidate) in enumerate(trials, start=first):
-            yield self._make(trial, candidate.worker_id, position, TrialPurpose.DEBUG, reboot=False)
+            yield self._make(trial, candidate.worker_id, position, TrialPurpose.DEBUG, reboot=boots)
 
     def list_builds(
         self, trials: list[tuple[PlannedTrial, StageName]], plan: FleetPlan, first: int

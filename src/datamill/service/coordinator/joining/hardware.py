@@ -118,5 +118,7 @@ def describe_candidate(worker: FleetWorker, free_s: float, isolation: str = "aut
         clock_khz=inventory.clock_khz or 0,
         counters=inventory.counters,
         reboot=policy.reboot,
+        boot_parameters=policy.boot_parameters,
+        kernels=policy.kernels,
         free_s=free_s,
     )
