@@ -6,7 +6,7 @@ import time
 from typing import Annotated
 
 from django.http import HttpRequest
-from ninja import Body, Path, Router, Status
+from ninja import Body, Path, Router
 
 from datamill.protocol.api.members.addresses import (
     ConfirmationRequest,
@@ -32,11 +32,12 @@ from datamill.service.notices.targets import (
 router = Router(tags=["notices"])
 _PROBLEM = describe_record(Problem)
 _LINE = describe_record(NoticeTargetLine)
+_LINES = describe_record(list[NoticeTargetLine])
 _CHANGED = {200: _LINE, 400: _PROBLEM, 404: _PROBLEM}
 TargetNumber = Annotated[Number, Path()]
 
 
-@router.get("/notices", response=describe_record(list[NoticeTargetLine]))
+@router.get("/notices", response=_LINES)
 def list_targets(request: HttpRequest) -> list[NoticeTargetLine]:
     """List the addresses that one's notices go to; there are at most ten."""
     return [_describe(item) for item in NoticeTarget.objects.filter(user=find_user(request)).order_by("pk")]
@@ -87,11 +88,11 @@ def resume(request: HttpRequest, number: TargetNumber) -> NoticeTargetLine:
     return _describe(find_target(user, number))
 
 
-@router.post("/notices/{number}/remove", response={204: None, 404: _PROBLEM})
-def remove(request: HttpRequest, number: TargetNumber) -> Status[None]:
-    """Send nothing to an address any more."""
+@router.post("/notices/{number}/remove", response={200: _LINES, 404: _PROBLEM})
+def remove(request: HttpRequest, number: TargetNumber) -> list[NoticeTargetLine]:
+    """Send nothing to an address any more; returns those that are left."""
     find_target(find_user(request), number).delete()
-    return Status(204, None)
+    return list_targets(request)
 
 
 def _describe(item: NoticeTarget) -> NoticeTargetLine:
