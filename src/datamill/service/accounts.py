@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections.abc import Collection
 from enum import StrEnum
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser, User
@@ -12,6 +13,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.accounts import SCOPES, Scope
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import ApiKey, Event, FleetExperiment, FleetWorker
 
@@ -68,12 +70,29 @@ def make_user(name: str, password: str, *, admin: bool = False, now_s: float | N
     return user
 
 
-def make_api_key(user: User, name: str, now_s: float | None = None) -> str:
+def open_account(account: User, admin: User, *, is_open: bool) -> None:
+    """Open an account, or close it: from then on it can neither log in nor use a key.
+
+    Raises:
+        InputError: it is the administrator's own.
+    """
+    if account == admin:
+        raise InputError("you cannot close your own account", remedy="Have another administrator do it.")
+    account.is_active = is_open
+    account.save(update_fields=["is_active"])
+    done = AccountEventKind.ACCOUNT_OPENED if is_open else AccountEventKind.ACCOUNT_CLOSED
+    record_account_event(done, admin, account.username)
+
+
+def make_api_key(user: User, name: str, now_s: float | None = None, scopes: Collection[str] = SCOPES) -> str:
     """Make a key for the API and return it: the only time that it is seen.
 
     Raises:
-        InputError: when the user has too many.
+        InputError: when the user has too many, or the key is for nothing.
     """
+    given = [scope for scope in SCOPES if scope in scopes]
+    if not given:
+        raise InputError("the key is for nothing", remedy=f"Choose from {', '.join(SCOPES)}.")
     made_s = time.time() if now_s is None else now_s
     # Those of the last day as well: one may be revoked at once.
     is_held = Q(revoked_unix_s=None) | Q(made_unix_s__gt=made_s - 86_400.0)
@@ -83,8 +102,11 @@ def make_api_key(user: User, name: str, now_s: float | None = None) -> str:
             remedy="Revoke those that you do not use; of the last day those count as well that are revoked.",
         )
     key = KEY_PREFIX + secrets.token_urlsafe(32)
-    ApiKey.objects.create(sha256=hash_secret(key), user=user, name=name[:64], made_unix_s=made_s)
-    record_account_event(AccountEventKind.KEY_MADE, user, f'key "{name[:64]}"', now_s=made_s)
+    ApiKey.objects.create(
+        sha256=hash_secret(key), user=user, name=name[:64], made_unix_s=made_s, scopes=" ".join(given)
+    )
+    told = f'key "{name[:64]}"' + ("" if len(given) == len(SCOPES) else f" for {', '.join(given)}")
+    record_account_event(AccountEventKind.KEY_MADE, user, told, now_s=made_s)
     return key
 
 
@@ -99,12 +121,28 @@ def revoke_api_key(user: User, name: str, now_s: float | None = None) -> int:
 
 def find_user_of_key(key: str) -> User | None:
     """Return whose key this is, None when it is nobody's, revoked, or of an account that is closed."""
-    found = (
-        ApiKey.objects.select_related("user")
-        .filter(sha256=hash_secret(key), revoked_unix_s=None, user__is_active=True)
-        .first()
-    )
+    found = find_key(key)
     return found.user if found is not None else None
+
+
+def find_key(key: str) -> ApiKey | None:
+    """Return a key with its user, None when it is nobody's, revoked, or of an account that is closed."""
+    keys = ApiKey.objects.select_related("user")
+    return keys.filter(sha256=hash_secret(key), revoked_unix_s=None, user__is_active=True).first()
+
+
+def check_scope(key: ApiKey, scope: Scope) -> None:
+    """Refuse what a key may not be used for.
+
+    Raises:
+        DeniedError: it lacks the scope.
+    """
+    if scope not in key.scopes.split():
+        raise DeniedError(
+            f'the key "{key.name}" may not be used for that: it lacks the scope {scope}',
+            where="Authorization",
+            remedy="Use another key, or make one with this scope on the page of your account.",
+        )
 
 
 def find_user(request: HttpRequest) -> User:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from datamill.protocol.api.accounts import SCOPES
 from datamill.service.administration.tables import Retention as Retention
 from datamill.service.administration.tables import UserQuota as UserQuota
 from datamill.service.files.experiment_files import ExperimentFile as ExperimentFile
@@ -88,6 +89,7 @@ class ApiKey(models.Model):
     name = models.CharField(max_length=64)
     made_unix_s = models.FloatField()
     revoked_unix_s = models.FloatField(null=True)
+    scopes = models.CharField(max_length=64, default=" ".join(SCOPES))  # what it may be used for, a word each
 
 
 class FleetWorker(models.Model):

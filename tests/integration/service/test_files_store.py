@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from django.contrib.auth.models import User
 from django.test import override_settings
 from integration.service.databases import use_database
 
@@ -264,3 +266,69 @@ def test_a_worker_stores_artifacts_until_it_is_removed(store: Store) -> None:
     assert (stored.kind, stored.owner) == ("artifact", None)
     FleetWorker.objects.update(state="removed")
     assert store.ask("worker", "HEAD").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "scope", "status"),
+    [("PUT", "submit", 201), ("PUT", "read", 403), ("GET", "submit", 403), ("HEAD", "publish", 403)],
+)
+def test_a_key_brings_and_reads_files_as_its_scope_has_it(
+    store: Store, method: str, scope: str, status: int
+) -> None:
+    user = User.objects.get(username="ada")
+    store.keys["narrow"] = make_api_key(user, "narrow", scopes=(scope,))
+    content = CONTENT if method == "PUT" else None
+    assert store.ask("narrow", method, content=content).status_code == status
+    assert store.ask("ada", "PUT", content=CONTENT).status_code in (200, 201)
+    readers = {"read": 200, "submit": 403, "publish": 403}
+    assert store.ask("narrow", "GET").status_code == readers[scope]
+
+
+def carry(store: Store, method: str, sha256: str, size: int) -> tuple[int, int]:
+    """Send or fetch a file of so many zeros; return the status, and the most memory held meanwhile."""
+    piece = b"\0" * 65_536
+    statuses: list[int] = []
+    left = size if method == "PUT" else 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal left
+        if left <= 0:
+            # The client stays, and says nothing more.
+            await asyncio.Event().wait()
+        left -= len(piece)
+        return {"type": "http.request", "body": piece, "more_body": left > 0}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": f"/files/{sha256}",
+        "query_string": b"",
+        "headers": [
+            (b"authorization", f"Bearer {store.keys['ada']}".encode()),
+            (b"content-length", str(size).encode()),
+        ],
+    }
+    tracemalloc.start()
+    try:
+        asyncio.run(store.store(scope, receive, send))
+        return statuses[0], tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_size_of_a_file(store: Store) -> None:
+    sizes = (4 << 20, 32 << 20)
+    digests = [hashlib.sha256(bytes(size)).hexdigest() for size in sizes]
+    with override_settings(LARGEST_FILE_BYTES=1 << 30):
+        for method, status in (("PUT", 201), ("GET", 200)):
+            (first, small), (second, large) = (
+                carry(store, method, digest, size) for digest, size in zip(digests, sizes, strict=True)
+            )
+            assert (first, second) == (status, status)
+            # A piece or two of a mebibyte, however many there are.
+            assert large < small + (1 << 20), method
+            assert large < 6 << 20, method

@@ -89,6 +89,7 @@ def test_no_address_shows_anything_of_a_private_experiment(private: tuple[int, s
     whole_bodies = {
         "api/experiments/<number>/priority": b'{"priority": 2}',
         "api/experiments/<number>/rerun": b'{"margin": 0.05}',
+        "api/experiments/<number>/publish": b'{"title": "Loops", "authors": ["Doe, Jane"]}',
     }
     for route in routes:
         path = fill_route(route, number, trial)

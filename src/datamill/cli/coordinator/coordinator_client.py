@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import ssl
 from collections.abc import Callable, Iterator
@@ -146,6 +147,20 @@ class CoordinatorClient:
                     headers=headers,
                 )
             )
+
+    def download(self, sha256: str, file: Path) -> None:
+        """Bring a file of the coordinator's store here, and check that it is that one."""
+        found = hashlib.sha256()
+        with self._explain(), self._client.stream("GET", f"/files/{sha256}") as answer:
+            if not answer.is_success:
+                answer.read()
+                _check_answer(answer)
+            with file.open("wb") as handle:
+                for piece in answer.iter_bytes(_PIECE_BYTES):
+                    found.update(piece)
+                    handle.write(piece)
+        if found.hexdigest() != sha256:
+            raise InputError("what came is not the file that was asked for", where=f"/files/{sha256}")
 
     def _find_offset(self, sha256: str) -> int | None:
         """Return how much of a file the coordinator has, None when it has all of it."""

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.console import make_table_console
-from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
+from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.cli.coordinator.group_options import connect_in_group, keep_options
 from datamill.cli.json_answer import spell_answer
 from datamill.experiment.messages.numbers import format_count, format_figures, format_share
 from datamill.experiment.messages.phrases import count_nouns
@@ -39,8 +40,7 @@ def queue(context: click.Context, as_json: bool, url: str | None, key: str | Non
     among that user's experiments by their priorities.
     """
     if context.invoked_subcommand is not None:
-        # The options stand before the verb too.
-        context.obj = (url, key)
+        keep_options(context, url, key)
         return
     with connect(url, key) as coordinator:
         found = coordinator.get("/queue", FleetQueue)
@@ -127,11 +127,6 @@ def _say_when(item: QueuedExperiment) -> str:
     return "no telling" if item.begins_s is None else f"in about {format_duration(item.begins_s)}"
 
 
-def _connect(context: click.Context, url: str | None, key: str | None) -> CoordinatorClient:
-    group_url, group_key = context.obj
-    return connect(url or group_url, key or group_key)
-
-
 @queue.command()
 @click.argument("user")
 @click.argument("number", metavar="SHARE", type=click.FloatRange(0.01, 100.0))
@@ -139,7 +134,7 @@ def _connect(context: click.Context, url: str | None, key: str | None) -> Coordi
 @click.pass_context
 def share(context: click.Context, user: str, number: float, url: str | None, key: str | None) -> None:
     """Give USER a share, where 1 is the usual one: administrators only."""
-    with _connect(context, url, key) as coordinator:
+    with connect_in_group(context, url, key) as coordinator:
         given = coordinator.post(f"/users/{quote(user, safe='')}/share", UserShareLine, ShareRequest(number))
     lent = count_nouns(given.lent_machines, "machine")
     click.echo(
@@ -157,7 +152,7 @@ def priority(
     context: click.Context, experiment: int, number: float, url: str | None, key: str | None
 ) -> None:
     """Give experiment ID a priority among those of its owner, where 1 is the usual one."""
-    with _connect(context, url, key) as coordinator:
+    with connect_in_group(context, url, key) as coordinator:
         given = coordinator.post(
             f"/experiments/{experiment}/priority", QueuedExperiment, PriorityRequest(number)
         )

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.console import make_table_console
-from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
+from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
+from datamill.cli.coordinator.group_options import connect_in_group, keep_options
 from datamill.cli.json_answer import spell_answer
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
@@ -36,8 +37,7 @@ _STATE_STYLES = {
 def workers(context: click.Context, as_json: bool, url: str | None, key: str | None) -> None:
     """List the machines of the fleet, with what they are and what they do."""
     if context.invoked_subcommand is not None:
-        # The options stand before the verb too.
-        context.obj = (url, key)
+        keep_options(context, url, key)
         return
     with connect(url, key) as coordinator:
         found = coordinator.get("/workers", list[WorkerLine])
@@ -92,15 +92,10 @@ def workers(context: click.Context, as_json: bool, url: str | None, key: str | N
             console.print(Text(why, style="dim"))
 
 
-def _connect(context: click.Context, url: str | None, key: str | None) -> CoordinatorClient:
-    group_url, group_key = context.obj
-    return connect(url or group_url, key or group_key)
-
-
 def _change(context: click.Context, verb: str, name: str, url: str | None, key: str | None) -> None:
     if "/" in name:
         raise InputError(f'there is no worker "{name}"', remedy="datamill workers lists them.")
-    with _connect(context, url, key) as coordinator:
+    with connect_in_group(context, url, key) as coordinator:
         worker = coordinator.post(f"/workers/{quote(name, safe='')}/{verb}", WorkerLine)
     click.echo(f"worker {worker.name}: {worker.state}")
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+#: What a key may be used for: to look; to plan, submit and steer experiments; to publish and run again; for
+#: machines; for the account itself, its keys and notices; for what administrators do.
+Scope = Literal["read", "submit", "publish", "machines", "account", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "submit", "publish", "machines", "account", "admin")
+
 
 class KeyOwner(msgspec.Struct, frozen=True):
-    """Whose key this is, and which datamill the coordinator is."""
+    """Whose key this is, what it may be used for, and which datamill the coordinator is."""
 
     user: str
     admin: bool
     datamill: str
+    scopes: tuple[str, ...] = ()
 
 
 class TokenRequest(msgspec.Struct, frozen=True):

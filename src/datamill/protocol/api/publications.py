@@ -33,6 +33,43 @@ class PublicationLine(msgspec.Struct, frozen=True):
     withdrawn: str
 
 
+class PublishRequest(msgspec.Struct, frozen=True):
+    """What a publication says of itself, and which parts of the bundle stay away; it is for everybody.
+
+    Of `authors` each is `Family, Given`, or one name that is taken as it is.
+    """
+
+    title: Text
+    authors: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
+    licence: Text = "CC-BY-4.0"
+    summary: Text = ""
+    hold_back: Annotated[tuple[Literal["artifacts"], ...], Meta(max_length=10)] = ()
+
+
+class WithdrawalRequest(msgspec.Struct, frozen=True):
+    """Why a publication is withdrawn: readers find it at the address."""
+
+    reason: Text
+
+
+class PublishedAnswer(msgspec.Struct, frozen=True):
+    """What a publication answers, fixed when it was made; effects in `headline` have their intervals."""
+
+    key: str
+    experiment: str
+    question: str
+    headline: str
+    details: tuple[str, ...]
+    mattered: tuple[str, ...]
+    warnings: tuple[str, ...]
+    n: int
+    method: str
+    trials: int
+    machines: tuple[str, ...]
+    version: str
+    sha256: str
+
+
 class RerunRequest(msgspec.Struct, frozen=True):
     """A re-run; `margin` is the share by which a ratio may differ and still be the same result."""
 

@@ -60,3 +60,13 @@ class SubmissionRequest(msgspec.Struct, frozen=True):
     file_name: Name = "experiment.toml"
     options: SubmissionOptions = SubmissionOptions()
     plan: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = ""
+
+
+class ExperimentSource(msgspec.Struct, frozen=True):
+    """What an experiment was made of: its file, and the archives that it brought."""
+
+    id: int
+    name: str
+    owner: str
+    text: str
+    packages: tuple[SubmittedFile, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.members.administration import BackupLine
 
 #: Backups that are kept in the data folder; a further one takes the place of the oldest.
 MOST_KEPT = 7
@@ -20,23 +20,14 @@ _FOLDER = "backups"
 _making = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
-    """A copy of the database in the data folder."""
-
-    name: str
-    size_bytes: int
-    made_unix_s: float
-
-
-def list_backups() -> list[Backup]:
+def list_backups() -> list[BackupLine]:
     """Return the copies in the data folder, the latest first."""
     folder = Path(settings.DATA_FOLDER) / _FOLDER
     files = sorted(folder.glob("*.sqlite3"), reverse=True) if folder.is_dir() else []
-    return [Backup(file.name, file.stat().st_size, file.stat().st_mtime) for file in files]
+    return [BackupLine(file.name, file.stat().st_size, file.stat().st_mtime) for file in files]
 
 
-def make_backup(now_s: float) -> Backup:
+def make_backup(now_s: float) -> BackupLine:
     """Copy the database into the data folder, beside those who use it.
 
     Raises:
@@ -56,7 +47,7 @@ def make_backup(now_s: float) -> Backup:
         copy_database(Path(source), target)
         for old in list_backups()[MOST_KEPT:]:
             (folder / old.name).unlink(missing_ok=True)
-        return Backup(target.name, target.stat().st_size, target.stat().st_mtime)
+        return BackupLine(target.name, target.stat().st_size, target.stat().st_mtime)
     finally:
         _making.release()
 

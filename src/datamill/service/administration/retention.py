@@ -5,13 +5,12 @@ Records, designs and tables are kept for ever, and so is all that belongs to a p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from datamill.experiment.errors import InputError
+from datamill.protocol.api.members.administration import Removable, RetentionState
 from datamill.service.accounts import AccountEventKind, record_account_event
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import (
@@ -27,19 +26,25 @@ _DAY_S = 86_400.0
 #: Files that one round removes.
 _MOST_AT_ONCE = 500
 _LARGEST_DAYS = 36_500
-
-
-@dataclass(frozen=True, slots=True)
-class Removable:
-    """What would be removed now, were it asked for: how many files, and their bytes."""
-
-    files: int
-    size_bytes: int
+#: What would go is told for so many days where nothing is set.
+SHOWN_DAYS = 90
 
 
 def find_retention() -> Retention:
     """Return how long files are kept."""
     return Retention.objects.filter(pk=1).first() or Retention(pk=1)
+
+
+def describe_retention(now_s: float) -> RetentionState:
+    """Return how long files are kept, and what is older: than `SHOWN_DAYS` where nothing is set."""
+    found = find_retention()
+    uploads, artifacts = found.uploads_days, found.artifacts_days
+    return RetentionState(
+        uploads,
+        artifacts,
+        count_removable(list_unused_uploads(now_s, uploads or SHOWN_DAYS)),
+        count_removable(list_old_artifacts(now_s, artifacts or SHOWN_DAYS)),
+    )
 
 
 def set_retention(admin: User, uploads_days: int | None, artifacts_days: int | None) -> None:

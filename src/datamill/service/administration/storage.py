@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -11,48 +10,11 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Count, Sum
 
+from datamill.protocol.api.members.administration import KindRoom, Room, UserRoom
 from datamill.service.administration.quotas import MOST_OPEN_TRIALS
 from datamill.service.files.store import name_holder
 from datamill.service.models import FileHolder, FleetExperiment, StoredFile, TrialCount, UserQuota
 from datamill.service.states import ENDED_TRIALS
-
-
-@dataclass(frozen=True, slots=True)
-class KindRoom:
-    """Files of a kind."""
-
-    kind: str
-    files: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class UserRoom:
-    """What a user has here, and may have; a quota of their own is `own_`, None where it is the usual."""
-
-    user: str
-    files: int
-    size_bytes: int
-    most_bytes: int
-    own_bytes: int | None
-    experiments: int
-    open_trials: int
-    most_trials: int
-    own_trials: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What the coordinator's disk and database hold."""
-
-    kinds: tuple[KindRoom, ...]
-    removed: int
-    database: str
-    database_bytes: int
-    disk_bytes: int
-    free_bytes: int
-    experiments: int
-    trials: int
 
 
 def measure_room() -> Room:

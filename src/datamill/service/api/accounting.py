@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Body, Path, Router, Status
 
 from datamill import __version__
-from datamill.protocol.api.accounts import KeyOwner, MachineToken, QuarantinedPackage, TokenRequest
+from datamill.protocol.api.accounts import SCOPES, KeyOwner, MachineToken, QuarantinedPackage, TokenRequest
 from datamill.protocol.api.events import EventList
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import NotFoundError, check_admin, find_user, is_admin
@@ -27,8 +27,9 @@ _PROBLEM = describe_record(Problem)
 
 @router.get("/me", response=describe_record(KeyOwner))
 def me(request: HttpRequest) -> KeyOwner:
-    """Tell whose key this is."""
-    return KeyOwner(request.user.get_username(), is_admin(request.user), __version__)
+    """Tell whose key this is, and what it may be used for."""
+    scopes = tuple(getattr(request, "key_scopes", SCOPES))
+    return KeyOwner(request.user.get_username(), is_admin(request.user), __version__, scopes)
 
 
 @router.post("/tokens", response={200: describe_record(MachineToken), 400: _PROBLEM})

@@ -19,8 +19,10 @@ from datamill.service.api.answers import analyses, predictions, publications
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
 from datamill.service.api.fleet import factors, queueing, tables, workers
+from datamill.service.api.members import keys, notices, room, users
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.publishing.publishing import DamagedError, WithdrawnError
 from datamill.service.watching.places import FullError
 
 _log = logging.getLogger("datamill.service")
@@ -40,6 +42,10 @@ api.add_router("/experiments", stream.router)
 api.add_router("/workers", workers.router)
 api.add_router("/factors", factors.router)
 api.add_router("", accounting.router)
+api.add_router("", keys.router)
+api.add_router("", notices.router)
+api.add_router("", room.router)
+api.add_router("", users.router)
 api.add_router("", analyses.router)
 api.add_router("", predictions.router)
 api.add_router("", publications.router)
@@ -55,8 +61,14 @@ def _refuse(
 
 @api.exception_handler(InputError)
 def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
-    """Answer 404, 403, 429 or 400 with what is wrong, where, and what to do."""
-    statuses = {NotFoundError: 404, DeniedError: 403, BusyError: 429}
+    """Answer 404, 403, 410, 429, 503 or 400 with what is wrong, where, and what to do."""
+    statuses = {
+        NotFoundError: 404,
+        DeniedError: 403,
+        BusyError: 429,
+        WithdrawnError: 410,
+        DamagedError: 503,
+    }
     status = next((status for kind, status in statuses.items() if isinstance(problem, kind)), 400)
     told = problem.told(speak_command_line)
     answer = _refuse(request, status, told.message, told.where, told.remedy)

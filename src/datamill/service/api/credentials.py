@@ -9,7 +9,8 @@ from ninja.security import HttpBearer
 from ninja.utils import check_csrf
 
 from datamill.experiment.messages.numbers import format_fixed
-from datamill.service.accounts import find_user_of_key
+from datamill.service.accounts import check_scope, find_key
+from datamill.service.api.scopes import find_scope
 from datamill.service.front_door.visitors.guesses import SECRETS
 from datamill.service.front_door.visitors.visitors import mark_member
 
@@ -53,12 +54,21 @@ class UserKey(HttpBearer):
         return request.user
 
     def authenticate(self, request: HttpRequest, token: str) -> User | None:
-        """Return whose key it is and make that the user of the request."""
-        user = find_user_of_key(token)
-        if user is not None:
-            request.user = user
-            mark_member(getattr(request, "scope", None))
-        return user
+        """Return whose key it is and make that the user of the request.
+
+        Raises:
+            DeniedError: the key may not be used for that.
+        """
+        key = find_key(token)
+        if key is None:
+            return None
+        request.user = key.user
+        mark_member(getattr(request, "scope", None))
+        route = "" if request.resolver_match is None else request.resolver_match.route
+        check_scope(key, find_scope(request.method or "", route))
+        # A session may do what its user may, a key no more than what it was made for.
+        request.key_scopes = key.scopes.split()  # type: ignore[attr-defined]
+        return key.user
 
 
 def note_unknown_secret(request: HttpRequest) -> None:

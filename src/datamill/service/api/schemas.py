@@ -75,6 +75,8 @@ def _make_schema(record: type[Struct]) -> type[Schema]:
 
 def _copy_default(default: object) -> object:
     """Return a default as the description of its record has it."""
+    if isinstance(default, tuple):
+        return list(default)
     return _make_schema(type(default))() if isinstance(default, Struct) else default
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db.models import Count, Sum
 
-from datamill.service.accounts import find_user_of_key, is_admin, list_visible_experiments
+from datamill.protocol.api.accounts import Scope
+from datamill.service.accounts import find_key, is_admin, list_visible_experiments
 from datamill.service.coordinator.messages.orders import list_lease_files
 from datamill.service.files.store import name_holder, name_stored_file
 from datamill.service.kept_secrets import hash_secret
@@ -34,11 +35,16 @@ class FileUser:
     label: str
     user: User | None = None
     worker_id: str = ""
+    scopes: frozenset[str] = frozenset()
 
     @property
     def is_worker(self) -> bool:
         """Tell whether it is a worker."""
         return bool(self.worker_id)
+
+    def may(self, scope: Scope) -> bool:
+        """Tell whether the key is for that; workers have keys for files alone."""
+        return self.is_worker or scope in self.scopes
 
     @property
     def owner(self) -> User | None:
@@ -48,9 +54,10 @@ class FileUser:
 
 def find_file_user(key: str) -> FileUser | None:
     """Return whose key this is, None when it is nobody's or void."""
-    user = find_user_of_key(key)
-    if user is not None:
-        return FileUser(name_holder(user), user=user)
+    found = find_key(key)
+    if found is not None:
+        scopes = frozenset(found.scopes.split())
+        return FileUser(name_holder(found.user), user=found.user, scopes=scopes)
     worker = find_worker_of_key(key)
     return FileUser(worker.worker_id, worker_id=worker.worker_id) if worker is not None else None
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
@@ -102,6 +102,10 @@ class FileStore:
                 401, "no key, or one that is void", "Authorization", "Send Authorization: Bearer KEY."
             )
         mark_member(scope)
+        # HEAD belongs to both: who brings a file asks how much of it is here.
+        needed: Literal["submit", "read"] = "submit" if scope["method"] in ("PUT", "HEAD") else "read"
+        if not user.may(needed) and not (scope["method"] == "HEAD" and user.may("read")):
+            return _refuse(403, f"this key lacks the scope {needed}", "Authorization", "Use another key.")
         if scope["method"] == "PUT":
             return await self._store(sha256, user, scope, headers, receive)
         if scope["method"] not in ("GET", "HEAD"):

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from datamill.service.accounts import list_visible_experiments
 from datamill.service.coordinator.sharing.fair_queue import weigh_user
-from datamill.service.models import ExperimentTime, FleetWorker, UserTime
+from datamill.service.models import Attempt, ExperimentTime, FleetWorker, UserTime
 from datamill.service.queue.queue_state import describe_share
 
 _MOST_EXPERIMENTS = 25
@@ -39,10 +39,11 @@ class MachineUse:
 class Lending:
     """Who used a machine, and the share that its owner has with and without lending it.
 
-    `others_s` of `held_s` went to others. `lent_machines` are those of the owner that serve now; `serves`
+    `others_s` of `held_s` went to others; an attempt counts when it ends, so `used` may be true before. `lent_machines` are those of the owner that serve now; `serves`
     tells whether this is one of them.
     """
 
+    used: bool
     users: tuple[MachineUser, ...]
     experiments: tuple[MachineUse, ...]
     held_s: float
@@ -77,6 +78,7 @@ def describe_lending(worker: FleetWorker, viewer: User, *, serves: bool) -> Lend
     uses = list(experiments)
     seen = set(visible.filter(pk__in=[use.experiment_id for use in uses]).values_list("pk", flat=True))
     return Lending(
+        used=bool(rows) or Attempt.objects.filter(worker=worker).exists(),
         users=tuple(
             MachineUser(name, attempts, held, held / held_s if held_s else 0.0)
             for name, _, attempts, held in rows

@@ -20,7 +20,7 @@ from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.models import FleetExperiment
-from datamill.service.publishing.archives import find_archive
+from datamill.service.publishing.archives import find_archive, is_intact
 from datamill.service.publishing.statements import MAKING, MadeArchive, PublishedStatement, make_archive
 from datamill.service.publishing.tables import Publication
 from datamill.service.serving.storage.writer import run_as_writer
@@ -31,6 +31,43 @@ from datamill.service.watching.places import BUNDLES
 HELD_BACK = {"artifacts": "what trials printed and collected"}
 _MOST_REASON = 1000
 _MOST_PUBLICATIONS = 20  # of one experiment
+
+
+class WithdrawnError(InputError):
+    """A publication was withdrawn; says why."""
+
+
+class DamagedError(InputError):
+    """The archive of a publication is not what was published."""
+
+
+def check_readable(publication: Publication) -> None:
+    """Make sure that what a publication says may be shown.
+
+    Raises:
+        DamagedError: its archive is not what was published.
+        WithdrawnError: it was withdrawn.
+    """
+    check_standing(publication)
+    if not is_intact(publication):
+        raise DamagedError(
+            "the archive of this publication is damaged on this coordinator: it is not what was published",
+            where=f"publication {publication.key}",
+            remedy="Tell the people who run this coordinator: a backup has it.",
+        )
+
+
+def check_standing(publication: Publication) -> None:
+    """Make sure that a publication was not withdrawn.
+
+    Raises:
+        WithdrawnError: it was.
+    """
+    if publication.withdrawn_unix_s is not None:
+        raise WithdrawnError(
+            f"this publication was withdrawn: {publication.withdrawn_reason}",
+            where=f"publication {publication.key}",
+        )
 
 
 def publish_experiment(

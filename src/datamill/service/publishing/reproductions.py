@@ -42,7 +42,7 @@ class KeptVerdict(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ShownRerun:
-    """A re-run with its verdict, or why there is none yet; `due` where one could be inferred now."""
+    """A re-run with its verdict, None before it is judged; `due` says that it can be judged now."""
 
     rerun: Rerun
     verdict: KeptVerdict | None

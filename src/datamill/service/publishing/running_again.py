@@ -29,6 +29,13 @@ def make_submission(original: FleetExperiment) -> Submission:
     """
     if original.state not in ENDED_EXPERIMENTS:
         raise InputError("the experiment has not ended", remedy="Run it again when its last trial is in.")
+    # What was public is reproduced in the open.
+    options = SubmissionOptions(public=True) if original.public else SubmissionOptions()
+    return Submission(original.text, "experiment.toml", list_files(original), options)
+
+
+def list_files(original: FleetExperiment) -> tuple[SubmittedFile, ...]:
+    """Return the archives that an experiment brought, as they are named in a submission."""
     head = msgspec.json.decode(bytes(original.head), type=BundleHead)
     kinds: tuple[tuple[FileKind, tuple[BundlePackage, ...]], ...] = (
         ("package", head.packages),
@@ -46,9 +53,7 @@ def make_submission(original: FleetExperiment) -> Submission:
         SubmittedFile(item.name, "factor", item.sha256, item.bytes, summary=item.summary)
         for item in head.factors
     ]
-    # What was public is reproduced in the open.
-    options = SubmissionOptions(public=True) if original.public else SubmissionOptions()
-    return Submission(original.text, "experiment.toml", tuple(files), options)
+    return tuple(files)
 
 
 def run_experiment_again(original: FleetExperiment, user: User, margin: float) -> tuple[int, int]:

@@ -2,47 +2,150 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import msgspec
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Body, Path, Router
 
 from datamill.protocol.api.problems import Problem
-from datamill.protocol.api.publications import AcceptedRerun, PublicationLine, RerunLine, RerunRequest
+from datamill.protocol.api.publications import (
+    AcceptedRerun,
+    PublicationLine,
+    PublishedAnswer,
+    PublishRequest,
+    RerunLine,
+    RerunRequest,
+    WithdrawalRequest,
+)
+from datamill.protocol.api.submissions import ExperimentSource
 from datamill.results.crates.citation import cite_as_text
-from datamill.service.accounts import find_experiment, find_user
+from datamill.results.crates.description import Description, describe
+from datamill.service.accounts import find_experiment, find_own_experiment, find_user
 from datamill.service.api.schemas import Name, Number, RequestBody, describe_record
 from datamill.service.models import Publication
 from datamill.service.publishing.archives import is_intact
 from datamill.service.publishing.publishing import (
+    check_readable,
     find_publication,
     list_publications,
+    publish_experiment,
     read_description,
     read_statement,
+    withdraw_publication,
 )
 from datamill.service.publishing.reproductions import ShownRerun, judge_rerun, list_judged
-from datamill.service.publishing.running_again import run_experiment_again
+from datamill.service.publishing.running_again import list_files, run_experiment_again
+from datamill.service.publishing.sending import send_archive
 
 router = Router(tags=["publications"])
 ExperimentNumber = Annotated[Number, Path()]
 Key = Annotated[Name, Path()]
 Asked = Annotated[RerunRequest, RequestBody(), Body()]
+ToPublish = Annotated[PublishRequest, RequestBody(), Body()]
+Withdrawn = Annotated[WithdrawalRequest, RequestBody(), Body()]
 _PROBLEM = describe_record(Problem)
+_LINE = describe_record(PublicationLine)
 _MOST_ROWS = 1000
+#: Publications in one answer: whether each is whole may have to be read from its archive.
+_MOST_PUBLICATIONS = 100
 
 
-@router.get("/publications", response=describe_record(list[PublicationLine]))
-def list_published(request: HttpRequest) -> list[PublicationLine]:
-    """List publications, the latest first, withdrawn ones as well."""
-    return [_describe(request, item) for item in list_publications()[:_MOST_ROWS]]
+@router.get("/publications", response={200: describe_record(list[PublicationLine]), 404: _PROBLEM})
+def list_published(request: HttpRequest, after: Name = "") -> list[PublicationLine]:
+    """List 100 publications, the latest first, withdrawn ones as well; `after` is the last key seen."""
+    found = list_publications()
+    if after:
+        last = find_publication(after)
+        same = Q(published_unix_s=last.published_unix_s, key__gt=last.key)
+        found = found.filter(Q(published_unix_s__lt=last.published_unix_s) | same)
+    return [_describe(request, item) for item in found[:_MOST_PUBLICATIONS]]
 
 
 @router.get("/publications/{key}", response={200: describe_record(PublicationLine), 404: _PROBLEM})
 def show_published(request: HttpRequest, key: Key) -> PublicationLine:
     """Tell what a publication is, how it is cited, and whether its archive is whole."""
     return _describe(request, find_publication(key))
+
+
+@router.get(
+    "/publications/{key}/answer",
+    response={200: describe_record(PublishedAnswer), 404: _PROBLEM, 410: _PROBLEM, 503: _PROBLEM},
+)
+def show_published_answer(request: HttpRequest, key: Key) -> PublishedAnswer:  # noqa: ARG001
+    """Tell what a publication answers, unless it was withdrawn or its archive is damaged."""
+    publication = find_publication(key)
+    check_readable(publication)
+    said = read_statement(publication)
+    return PublishedAnswer(
+        key=publication.key,
+        experiment=said.experiment,
+        question=said.question,
+        headline=said.headline,
+        details=said.details,
+        mattered=said.mattered,
+        warnings=said.warnings,
+        n=said.n,
+        method=said.method,
+        trials=said.trials,
+        machines=said.machines,
+        version=said.version,
+        sha256=publication.sha256,
+    )
+
+
+@router.get(
+    "/publications/{key}/archive",
+    response={200: None, 304: None, 404: _PROBLEM, 410: _PROBLEM, 503: _PROBLEM},
+)
+def send_published(request: HttpRequest, key: Key) -> HttpResponseBase:
+    """Send the archive, an RO-Crate, as it was published; 304 where `If-None-Match` has its digest."""
+    return send_archive(request, find_publication(key))
+
+
+@router.post(
+    "/experiments/{number}/publish",
+    response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 429: _PROBLEM},
+)
+def publish(request: HttpRequest, number: ExperimentNumber, body: ToPublish) -> PublicationLine:
+    """Publish an experiment of one's own that has ended: for everybody, without an account, and for ever."""
+    experiment = find_own_experiment(request.user, number)
+
+    def make(key: str) -> Description:
+        return describe(
+            body.title,
+            "\n".join(body.authors),
+            body.licence,
+            now_s=time.time(),
+            summary=body.summary,
+            address=request.build_absolute_uri(reverse("publication", args=[key])),
+        )
+
+    # What is wrong in the request is said before anything is written.
+    make("0" * 12)
+    made = publish_experiment(experiment, find_user(request), make, held_back=body.hold_back)
+    return _describe(request, made)
+
+
+@router.post(
+    "/publications/{key}/withdraw",
+    response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM},
+)
+def withdraw(request: HttpRequest, key: Key, body: Withdrawn) -> PublicationLine:
+    """Withdraw a publication of one's own; its address says why from now on."""
+    withdraw_publication(find_publication(key), find_user(request), body.reason)
+    return _describe(request, find_publication(key))
+
+
+@router.get("/experiments/{number}/source", response={200: describe_record(ExperimentSource), 404: _PROBLEM})
+def show_source(request: HttpRequest, number: ExperimentNumber) -> ExperimentSource:
+    """Tell what an experiment was made of: its file, and the archives that are at `/files`."""
+    found = find_experiment(request.user, number)
+    return ExperimentSource(found.pk, found.name, found.owner.username, found.text, list_files(found))
 
 
 @router.post(

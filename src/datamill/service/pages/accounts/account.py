@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Mapping
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -11,7 +12,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
+from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
+from datamill.protocol.api.accounts import Scope
 from datamill.service.accounts import (
     AccountEventKind,
     find_user,
@@ -25,6 +28,15 @@ from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.accounts.login import read_address
 
 _MOST_NAME = 64
+#: What a key may be used for, as the page says it.
+_SCOPE_WORDS: Mapping[Scope, str] = {
+    "read": "look at everything that I may see",
+    "submit": "plan, submit and steer experiments",
+    "publish": "publish results, and run them again",
+    "machines": "let machines join, and steer mine",
+    "account": "make and revoke keys, and say where notices go",
+    "admin": "administer this coordinator",
+}
 
 
 @require_GET
@@ -39,7 +51,10 @@ def show_account(request: HttpRequest) -> HttpResponse:
 def make_key(request: HttpRequest) -> HttpResponse:
     """Make a key and show it: once, since only a digest is kept."""
     name = request.POST.get("name", "").strip()[:_MOST_NAME] or "my computer"
-    key = make_api_key(find_user(request), name, time.time())
+    try:
+        key = make_api_key(find_user(request), name, time.time(), request.POST.getlist("scope"))
+    except InputError as problem:
+        return _show(request, status=400, problem=problem)
     response = _show(request, key=key, address=request.build_absolute_uri("/").rstrip("/"))
     response["Cache-Control"] = "no-store"
     return response
@@ -84,6 +99,13 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 
 def _show(request: HttpRequest, status: int = 200, **extra: object) -> HttpResponse:
-    keys = ApiKey.objects.filter(user=find_user(request)).order_by("-made_unix_s")[:100]
-    context = {"keys": keys, **extra}
+    user = find_user(request)
+    keys = ApiKey.objects.filter(user=user).order_by("-made_unix_s")[:100]
+    scopes = {name: words for name, words in _SCOPE_WORDS.items() if name != "admin" or user.is_superuser}
+    context = {"keys": [(key, _say_scopes(key, scopes)) for key in keys], "scopes": scopes, **extra}
     return show_page(request, "account.html", context, section="account", status=status)
+
+
+def _say_scopes(key: ApiKey, offered: Collection[str]) -> str:
+    scopes = key.scopes.split()
+    return "all that you may do" if set(scopes) >= set(offered) else ", ".join(scopes)

@@ -15,12 +15,11 @@ from django.views.decorators.http import require_POST
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import (
-    AccountEventKind,
     NotFoundError,
     check_admin,
     find_user,
     make_user,
-    record_account_event,
+    open_account,
 )
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.labels import speak_form
@@ -58,13 +57,7 @@ def change_user(request: HttpRequest) -> HttpResponse:
     account = User.objects.filter(username=request.POST.get("name", "")).first()
     if account is None:
         raise NotFoundError("there is no such user")
-    if account == admin:
-        raise InputError("you cannot close your own account", remedy="Have another administrator do it.")
-    account.is_active = request.POST.get("active") == "yes"
-    account.save(update_fields=["is_active"])
-    done = AccountEventKind.ACCOUNT_OPENED if account.is_active else AccountEventKind.ACCOUNT_CLOSED
-    record_account_event(done, admin, account.username)
-    messages.success(
-        request, f"The account of {account.username} is {done.removeprefix('account ')}.", extra_tags="good"
-    )
+    open_account(account, admin, is_open=request.POST.get("active") == "yes")
+    done = "opened" if account.is_active else "closed"
+    messages.success(request, f"The account of {account.username} is {done}.", extra_tags="good")
     return redirect("users")

@@ -24,18 +24,14 @@ from datamill.service.accounts import (
 from datamill.service.administration.backups import list_backups, make_backup
 from datamill.service.administration.quotas import set_quota
 from datamill.service.administration.retention import (
-    count_removable,
-    find_retention,
-    list_old_artifacts,
-    list_unused_uploads,
+    SHOWN_DAYS,
+    describe_retention,
     set_retention,
 )
 from datamill.service.administration.storage import measure_room, measure_users
 from datamill.service.pages.access import member_page, show_page
 
 _USERS_A_PAGE = 50
-#: What would go is told for so many days where nothing is set.
-_SHOWN_DAYS = 90
 
 
 @require_GET
@@ -43,9 +39,8 @@ _SHOWN_DAYS = 90
 def show_administration(request: HttpRequest) -> HttpResponse:
     """What is here, whose it is, and what is done about it."""
     check_admin(find_user(request))
-    now_s, retention = time.time(), find_retention()
+    retention = describe_retention(time.time())
     page = Paginator(User.objects.order_by("username"), _USERS_A_PAGE).get_page(request.GET.get("page"))
-    uploads, artifacts = retention.uploads_days, retention.artifacts_days
     context = {
         "room": measure_room(),
         "users": measure_users(list(page)),
@@ -53,9 +48,9 @@ def show_administration(request: HttpRequest) -> HttpResponse:
         "base": reverse("administration"),
         "query": "",
         "retention": retention,
-        "shown_days": _SHOWN_DAYS,
-        "uploads": count_removable(list_unused_uploads(now_s, uploads or _SHOWN_DAYS)),
-        "artifacts": count_removable(list_old_artifacts(now_s, artifacts or _SHOWN_DAYS)),
+        "shown_days": SHOWN_DAYS,
+        "uploads": retention.uploads,
+        "artifacts": retention.artifacts,
         "backups": list_backups(),
     }
     return show_page(request, "administration.html", context, section="administration")

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
-from datamill.experiment.errors import InputError
 from datamill.results.crates.citation import cite_as_bibtex, cite_as_cff, cite_as_text
-from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.models import Publication
 from datamill.service.pages.access import open_page, refuse
-from datamill.service.publishing.archives import find_archive, is_intact
-from datamill.service.publishing.publishing import find_publication, read_description, read_statement
+from datamill.service.publishing.publishing import (
+    DamagedError,
+    WithdrawnError,
+    check_readable,
+    check_standing,
+    find_publication,
+    read_description,
+)
+from datamill.service.publishing.sending import send_archive
 
-_PIECE_BYTES = 1 << 18
 _CITATIONS = {
     "txt": (cite_as_text, "text/plain; charset=utf-8", "citation.txt"),
     "bib": (cite_as_bibtex, "application/x-bibtex; charset=utf-8", "citation.bib"),
@@ -31,18 +33,10 @@ _CITATIONS = {
 def download_archive(request: HttpRequest, key: str) -> HttpResponseBase:
     """The archive as it was published, an RO-Crate; a damaged one is not sent."""
     publication = find_publication(key)
-    if (refused := refuse_lost(request, publication)) is not None:
-        return refused
-    etag = f'"{publication.sha256}"'
-    if request.headers.get("If-None-Match") == etag:
-        return HttpResponse(status=304, headers={"ETag": etag})
-    path = find_archive(publication.sha256)
-    response = StreamingHttpResponse(send_pieces(_read(path), lambda: None), content_type="application/zip")
-    name = f"{read_statement(publication).experiment}-{publication.key}.zip"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Content-Length"] = str(publication.size_bytes)
-    response["ETag"] = etag
-    return response
+    try:
+        return send_archive(request, publication)
+    except (WithdrawnError, DamagedError) as problem:
+        return _refuse(request, problem)
 
 
 @require_GET
@@ -50,8 +44,10 @@ def download_archive(request: HttpRequest, key: str) -> HttpResponseBase:
 def download_citation(request: HttpRequest, key: str, kind: Literal["txt", "bib", "cff"]) -> HttpResponse:
     """How a publication is cited; that of a withdrawn one is no longer given."""
     publication = find_publication(key)
-    if publication.withdrawn_unix_s is not None:
-        return refuse_withdrawn(request, publication)
+    try:
+        check_standing(publication)
+    except WithdrawnError as problem:
+        return _refuse(request, problem)
     cite, content_type, name = _CITATIONS[kind]
     response = HttpResponse(cite(read_description(publication)), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -60,28 +56,14 @@ def download_citation(request: HttpRequest, key: str, kind: Literal["txt", "bib"
 
 def refuse_lost(request: HttpRequest, publication: Publication) -> HttpResponse | None:
     """Refuse what rests on an archive that was withdrawn or is damaged; None where it is whole."""
-    if publication.withdrawn_unix_s is not None:
-        return refuse_withdrawn(request, publication)
-    if is_intact(publication):
-        return None
-    problem = InputError(
-        "the archive of this publication is damaged on this coordinator: it is not what was published",
-        where=f"publication {publication.key}",
-        remedy="Tell the people who run this coordinator: a backup has it.",
-    )
+    try:
+        check_readable(publication)
+    except (WithdrawnError, DamagedError) as problem:
+        return _refuse(request, problem)
+    return None
+
+
+def _refuse(request: HttpRequest, problem: WithdrawnError | DamagedError) -> HttpResponse:
+    if isinstance(problem, WithdrawnError):
+        return refuse(request, problem, "Withdrawn", 410)
     return refuse(request, problem, "Damaged", 503)
-
-
-def refuse_withdrawn(request: HttpRequest, publication: Publication) -> HttpResponse:
-    """Say that a publication was withdrawn, and why."""
-    problem = InputError(
-        f"this publication was withdrawn: {publication.withdrawn_reason}",
-        where=f"publication {publication.key}",
-    )
-    return refuse(request, problem, "Withdrawn", 410)
-
-
-def _read(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as handle:
-        while piece := handle.read(_PIECE_BYTES):
-            yield piece

@@ -1,0 +1,1 @@
+"""Results that are published, withdrawn, run again and taken up by others."""

@@ -1,0 +1,1 @@
+"""Accounts: keys, addresses for notices, what users have and may have."""
