@@ -49,7 +49,7 @@ def state_system_calls(calls: SystemCalls, *, most: int) -> Iterator[str]:
     if rows:
         yield from _lay_out((_CALL_HEADERS, *rows[:most]))
     if len(rows) > most:
-        yield f"  and {format_count(len(rows) - most)} other calls"
+        yield f"  Names of calls that are not shown: {format_count(len(rows) - most)}."
     if calls.idle_ns is not None:
         yield (
             f"  A call that does nothing (getppid) takes {format_fixed(calls.idle_ns, 0)} ns, most of it for "
