@@ -61,6 +61,13 @@ def test_calls_are_marked_in_many_ways(words: list[object]) -> None:
     assert (found.w, found.binned) == (told.w, told.binned)
 
 
+def test_a_file_of_texts_may_count_events(tmp_path: Path) -> None:
+    file = tmp_path / "calls.csv"
+    make_calls().with_columns(pl.col("binned").cast(pl.Int64) * 2).write_csv(file)
+    counted = datamill.analyze_allocations(file, quantiles=FEW).effect
+    assert (counted.binned.n, counted.calls.binned.max()) == (22, 2)
+
+
 def test_calls_are_taken_in_the_order_of_their_index() -> None:
     calls = make_calls()
     mixed = calls.sample(fraction=1.0, shuffle=True, seed=3)

@@ -8,6 +8,7 @@ from datamill.cli.verbs import VerbGroup
 
 _VERBS = {
     "analyze": "Say whether binned calls explain the slow ones, from a table of calls.",
+    "kernel": "Record a program's system calls, and what the kernel did in each.",
     "trace": "Count the allocations of a program that take the slow path, by line.",
 }
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
-import polars as pl
 
 from datamill.allocators.events import EVENTS
+from datamill.cli.allocators.tables import check_place, check_table, write_table
 from datamill.cli.console import clean_for_terminal
 from datamill.cli.timing.passing_lines import PassingLines
 from datamill.conduct.tracing.attach import trace_running
@@ -26,11 +26,6 @@ from datamill.report.allocators.served import state_served
 from datamill.report.allocators.statement import list_limits, list_lines, list_totals, phrase_answer
 from datamill.report.tables.envelope import write_result
 
-#: How a table of latencies is written, by the ending of its name.
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
-    ".parquet": pl.DataFrame.write_parquet,
-    ".csv": pl.DataFrame.write_csv,
-}
 #: 80 MB of memory while the program runs.
 MOST_CALLS = 2_000_000
 
@@ -149,7 +144,7 @@ def trace(
     """  # noqa: D301 - click needs the backspace itself
     _check_what_is_traced(command, pid, regions or bool(latencies or served))
     for path in filter(None, (json_file, metrics, folded, latencies, served)):
-        _check_place(path)
+        check_place(path)
     if latencies is not None and served is not None:
         raise InputError(
             "latencies are kept of requests to the allocator, or of those that a server answers",
@@ -157,11 +152,7 @@ def trace(
             remedy="Trace the program twice, with --latencies and with --served.",
         )
     for option, table in (("--latencies", latencies), ("--served", served)):
-        if table is not None and table.suffix not in WRITERS:
-            raise InputError(
-                f"{table} is not the name of a table",
-                remedy=f"Give it the ending .parquet, or .csv: {option} calls.parquet",
-            )
+        check_table(option, table)
     wants_live = sys.stderr.isatty() and not sys.stdout.isatty() if live is None else live
     with _Totals() as totals:
         look = totals.show if wants_live else None
@@ -188,9 +179,9 @@ def trace(
     if folded is not None:
         folded.write_text("".join(f"{line}\n" for line in fold_stacks(traced.trace)), encoding="utf-8")
     if latencies is not None and traced.latencies is not None:
-        WRITERS[latencies.suffix](traced.latencies.table, latencies)
+        write_table(traced.latencies.table, latencies)
     if served is not None and traced.served is not None:
-        WRITERS[served.suffix](traced.served.table, served)
+        write_table(traced.served.table, served)
     if not quiet:
         _print_report(traced, lines, annotate=annotate)
     end_alike(traced.status)
@@ -215,13 +206,6 @@ def _check_what_is_traced(command: tuple[str, ...], pid: int | None, needs_a_beg
             where="--pid",
             remedy="Leave them out, or start the program with: datamill allocators trace -- PROGRAM",
         )
-
-
-def _check_place(path: Path) -> None:
-    # Before the program runs, which may take hours.
-    if path.is_dir() or not path.parent.is_dir():
-        reason = "is a folder" if path.is_dir() else "cannot be written: there is no such folder"
-        raise InputError(f"{path} {reason}", remedy="Name a file in a folder that exists.")
 
 
 def _read_source(file: str) -> list[str] | None:

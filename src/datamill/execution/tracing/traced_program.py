@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -115,14 +115,44 @@ def run_traced(
         "LD_PRELOAD": f"{tracer}:{preloaded}" if preloaded else str(tracer),
         LEDGER_VARIABLE: str(ledger),
     }
+    return run_watched(command, environment=environment, look=look, every_s=every_s)
+
+
+def run_watched(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    look: Callable[[], None],
+    every_s: float,
+    prepare: Callable[[], None] | None = None,
+    verb: str = "allocators trace",
+) -> int:
+    """Run a program in our own group, with our own descriptors; return how it ended.
+
+    Args:
+        command: the program and its arguments.
+        environment: all of it.
+        look: called every `every_s` seconds while the program runs.
+        every_s: seconds.
+        prepare: called in the new process before it becomes the program.
+        verb: how the user asked for it.
+
+    Returns:
+        Its exit status, or the negative number of the signal that ended it.
+
+    Raises:
+        InputError: when there is no such program, or it cannot be executed.
+    """
     with _passing_signals_on() as started:
         try:
-            process = subprocess.Popen(list(command), env=environment, close_fds=False)
+            process = subprocess.Popen(
+                list(command), env=dict(environment), close_fds=False, preexec_fn=prepare
+            )
         except OSError as error:
             reason = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
             raise InputError(
                 f"{command[0]} {reason}",
-                remedy="Type the program as a shell would find it, such as: datamill allocators trace -- "
+                remedy=f"Type the program as a shell would find it, such as: datamill {verb} -- "
                 "python script.py",
             ) from error
         started.append(process)

@@ -127,6 +127,10 @@ def _count_events(column: pl.Series) -> pl.Series:
             raise InputError(f"column {column.name} has numbers below zero, which count no events")
         return numbers
     words = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+    # A file of texts has numbers of events as texts.
+    numbers = words.cast(pl.Float64, strict=False)
+    if not numbers.null_count() and bool((numbers >= 0).all()):
+        return numbers
     odd = words.filter(~words.is_in([*_TRUE, *_FALSE]))
     if odd.len():
         raise InputError(

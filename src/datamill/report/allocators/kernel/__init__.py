@@ -1,0 +1,1 @@
+"""What a trace of the kernel found."""
