@@ -63,7 +63,7 @@ def explain_needs(experiment_id: int, trials: Collection[Trial]) -> dict[int, tu
     if not needed:
         return {}
     names = dict(Trial.objects.filter(pk__in=needed).values_list("pk", "trial_id"))
-    reasons = _read_reasons(experiment_id)
+    own, missing = _read_reasons(experiment_id)
     told = {}
     for trial in trials:
         name, why = names.get(trial.needs_id or 0, ""), ""
@@ -72,18 +72,20 @@ def explain_needs(experiment_id: int, trials: Collection[Trial]) -> dict[int, tu
         if trial.state == TrialState.WAITING:
             why = f"waits for {name}"
         elif trial.state == TrialState.GIVEN_UP and not trial.attempts:
-            why = reasons.get(trial.trial_id) or reasons.get(name) or f"it needs {name}, which is not done"
+            why = own.get(trial.trial_id) or missing.get(name) or f"it needs {name}, which is not done"
         told[trial.pk] = (name, why)
     return told
 
 
-def _read_reasons(experiment_id: int) -> dict[str, str]:
-    """Return why trials never ran, by the profile that is missing or by the trial itself."""
+def _read_reasons(experiment_id: int) -> tuple[dict[str, str], dict[str, str]]:
+    """Return why trials were given up: each by itself, and by the profile that is missing to them."""
     events = Event.objects.filter(
         experiment_id=experiment_id, kind__in=[EventKind.PROFILE_MISSING, EventKind.GIVEN_UP]
     )
-    reasons = {}
+    own, missing = {}, {}
     for kind, attempt, detail in events.order_by("pk").values_list("kind", "attempt", "detail"):
-        name = detail.split(" ", 1)[0] if kind == EventKind.PROFILE_MISSING else attempt.split(".")[1]
-        reasons[name] = detail
-    return reasons
+        if kind == EventKind.PROFILE_MISSING:
+            missing[detail.split(" ", 1)[0]] = detail
+        else:
+            own[attempt.split(".")[1]] = detail
+    return own, missing
