@@ -96,5 +96,5 @@ def test_a_bundle_says_which_file_is_the_profile_of_which_trials() -> None:
 def test_stages_are_a_table_with_a_row_each() -> None:
     line = StageLine("measure", 1, 2, 3, 4, 5, 6, "profile")
     table = tabulate_stages([("7", [line])])
-    cells = [list(column.cells)[0] for column in table.columns]
+    cells = [next(iter(column.cells)) for column in table.columns]
     assert cells == ["7", "measure", "1", "2", "3", "4", "5", "6", "profile"]
