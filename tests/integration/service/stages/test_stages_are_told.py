@@ -17,7 +17,7 @@ from datamill.service.bundles.profiles import list_profiles
 from datamill.service.models import FleetExperiment, Trial
 from datamill.service.progress import count_progress
 from datamill.service.queue.queue_state import describe_queue
-from datamill.service.queue.stages import explain_needs
+from datamill.service.queue.stages import explain_failed_needs, explain_needs
 
 
 def read_stages(experiment: int) -> list[tuple[str, int, int, int, str]]:
@@ -63,10 +63,8 @@ def test_each_trial_says_what_it_waits_for_and_why_it_is_not_run() -> None:
     trials = list(Trial.objects.filter(experiment=experiment).order_by("position"))
     whys = [explain_needs(experiment, [trial]).get(trial.pk, ("", ""))[1] for trial in trials]
     assert whys[1] == "it needs build00001, which gave no build: it went wrong"
-    assert whys[2] == (
-        "profile00001 gave no profile, and the trial that needs it is given up: "
-        "it needs build00001, which gave no build: it went wrong"
-    )
+    assert whys[2] == "it needs profile00001, which gave no profile"
+    assert explain_failed_needs(trials) == {trials[0].pk: "it went wrong"}
 
 
 @pytest.mark.usefixtures("memory_database")
