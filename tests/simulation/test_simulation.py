@@ -84,6 +84,7 @@ FIRST_SEEDS = {
     "levels_are_never_to_blame": 27,
     "losses_are_not_told": 2,
     "owners_are_not_asked": 20,
+    "profiles_are_not_waited_for": 1,
     "quarantine_is_forgotten_at_the_lease": 4,
     "records_are_not_checked": 18,
     "reports_are_acknowledged_unread": 6,
@@ -96,6 +97,7 @@ FIRST_SEEDS = {
     "subjects_are_not_compared": 7,
     "trials_never_move": 4,
     "trials_of_the_absent_stay": 4,
+    "trials_wait_for_failed_profiles": 3,
 }
 LAST_SEED = 60
 #: Those of bugs that show only where much comes together.

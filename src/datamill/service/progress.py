@@ -26,8 +26,8 @@ def name_state(purpose: str, state: str) -> str:
 class Progress:
     """Numbers of trials by state: of the design, of debugging, and of the design by worker's name.
 
-    `stages` are builds, profiles and trials of the design, where there are several of these. `finish_s` is the
-    estimated time from now until the last trial ends, None when there is no telling.
+    `stages` are builds, profiles and trials of the design, where there are several of these. `finish_s` is
+    the estimated time from now until the last trial ends, None when there is no telling.
     """
 
     trials: dict[str, int]

@@ -19,6 +19,7 @@ _ELSEWHERE = {
     "FleetMember",
     "FleetSummary",
     "BundleEnd",
+    "BundleProfile",
     "NoticeData",
     "NoticeBody",
 }

@@ -37,6 +37,7 @@ from datamill.packing.git.git_trees import GitTree
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
 from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser
+from datamill.protocol.api.fleet.stages import StageLine
 from datamill.protocol.api.fleet.workers import WorkerLine
 from datamill.protocol.api.machines import MachineScore, ScoreList
 from datamill.protocol.api.plans import (
@@ -71,6 +72,7 @@ PLAN = SubmissionPlan(
     debug_trials=2,
     reboot="trial",
     debug="first",
+    profiled=("a",),
     finish_s=None,
     warnings=("few of them.",),
     missing_files=(),
@@ -79,10 +81,11 @@ PLAN = SubmissionPlan(
 WORKER = WorkerLine(
     "pi", "ID", "alice", "drained", "its disk is full", {"arch": "aarch64"}, 0.0, 1.0, 2.0, {"done": 3}
 )
+STAGES = (StageLine("measure", 1, 1, 1, 1, 1, 1, "build"),)
 QUEUE = FleetQueue(
     0.0,
     (QueuedUser("ada", 1.0, 1, 2.0, 1, 1.0, 60.0, 61.0, 300.0),),
-    (QueuedExperiment(7, "sorting", "ada", "running", 1.0, "its turn", 3, 1, 0, 1, 0.0, 61.0),),
+    (QueuedExperiment(7, "sorting", "ada", "running", 1.0, "its turn", 3, 1, 0, 1, 0.0, 61.0, STAGES),),
 )
 TRIAL = TrialLine("q1", "design", 1, "pi", "a", {"aslr": "on"}, "counted", 1, "completed", "")
 STATUS = ExperimentStatus(

@@ -62,9 +62,9 @@ def test_a_fleet_reboots_before_each_trial_where_it_may_unless_the_file_says_oth
     assert parse("").fleet == FleetChoice(reboot="auto", debug="first", redundancy=0)
     found = parse(
         '[fleet]\nreboot = "block"\nblock_trials = 5\nredundancy = 2\ndebug = "never"\n'
-        'build_on = "strongest"\npublic = true\nmost_attempts = 3\n'
+        'build_on = "strongest"\npublic = true\nmost_attempts = 3\nprofile = true\n'
     ).fleet
-    assert found == FleetChoice("block", 5, 2, "never", "strongest", True, 3)
+    assert found == FleetChoice("block", 5, 2, "never", "strongest", True, 3, profile=True)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,7 @@ def test_a_fleet_reboots_before_each_trial_where_it_may_unless_the_file_says_oth
         ("[fleet]\nmost_attempts = 0\n", "from 1 to 100"),
         ("[fleet]\nrebot = 1\n", 'Did you mean "reboot"?'),
         ('[fleet]\npublic = "no"\n', "public must be true or false"),
+        ('[fleet]\nprofile = "yes"\n', "profile must be true or false"),
         ("[fleets]\nreboot = 1\n", 'Did you mean "fleet"?'),
     ],
 )

@@ -2,9 +2,7 @@
 
 mod collect;
 mod inside;
-mod preparation;
 mod prepared;
-mod profile;
 mod record;
 mod run;
 mod shared_build;

@@ -3,6 +3,7 @@
 mod builds;
 mod coordinator;
 mod crashes;
+mod profiles;
 mod refusals;
 mod trials;
 mod worker;

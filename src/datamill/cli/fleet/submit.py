@@ -310,6 +310,9 @@ def describe_plan(preview: SubmissionPlan) -> list[Text]:
             f"{_spell_reboots(preview.reboot)}"
         )
     )
+    if preview.profiled:
+        names = ", ".join(preview.profiled)
+        lines.append(Text(f"profiled on each machine, before the trials of the same build: {names}"))
     if preview.growth:
         lines.append(Text(f"grows: {preview.growth}"))
     finish_s = preview.finish_s

@@ -41,7 +41,7 @@ class SubmissionPlan(msgspec.Struct, frozen=True):
 
     `growth` says of an experiment with `until` how it grows and when it stops; its numbers are then the most.
     It is empty for others. `digest` stands for what a user confirms of it: machines, levels, trials, reboots,
-    debug trials.
+    debug trials, profiles. `profiled` are the packages whose builds are profiled before they are measured.
     """
 
     name: str
@@ -57,6 +57,7 @@ class SubmissionPlan(msgspec.Struct, frozen=True):
     debug_trials: int
     reboot: str
     debug: str
+    profiled: tuple[str, ...]
     finish_s: float | None
     warnings: tuple[str, ...]
     missing_files: tuple[str, ...]

@@ -39,7 +39,7 @@ from datamill.service.coordinator.leasing.leases import decode_planned_trial
 from datamill.service.coordinator.leasing.standings import list_stopped
 from datamill.service.models import Attempt, Event, FleetExperiment, PackageStanding, Trial, TrialCount
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
-from datamill.service.queue.stages import explain_needs
+from datamill.service.queue.stages import explain_failed_needs, explain_needs
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ExperimentState, TrialPurpose, TrialState
 from datamill.service.submissions.planned_apart import LOOK
@@ -203,7 +203,7 @@ def _describe_trials(experiment: FleetExperiment, trials: list[Trial]) -> tuple[
     attempts = Attempt.objects.filter(trial__in=[trial.pk for trial in trials]).order_by("number")
     for trial_id, outcome, reason in attempts.values_list("trial_id", "outcome", "reason"):
         latest[trial_id] = (outcome, reason)
-    needs = explain_needs(experiment.pk, trials)
+    needs, failures = explain_needs(experiment.pk, trials), explain_failed_needs(trials)
     told = []
     for trial in trials:
         needed, why_not = needs.get(trial.pk, ("", ""))
@@ -220,7 +220,7 @@ def _describe_trials(experiment: FleetExperiment, trials: list[Trial]) -> tuple[
                 state=name_state(trial.purpose, trial.state),
                 attempts=trial.attempts,
                 outcome=outcome,
-                failure=reason or why_not,
+                failure=reason or why_not or failures.get(trial.pk, ""),
                 needs=needed,
             )
         )

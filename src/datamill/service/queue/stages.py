@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from datamill.protocol.api.fleet.stages import Stage, StageLine
+from datamill.results.trials.log import decode_record
+from datamill.service.coordinator.leasing.dependents import NEEDED
 from datamill.service.coordinator.state.events import EventKind
-from datamill.service.models import Event, Trial
-from datamill.service.states import ENDED_TRIALS, TrialPurpose, TrialState
+from datamill.service.models import Attempt, Event, Trial
+from datamill.service.states import ENDED_TRIALS, AttemptState, TrialPurpose, TrialState
 
 #: Stages in their order, by the purpose of their trials; debug trials are no part of what is asked.
 _STAGES: Mapping[str, Stage] = {
@@ -63,7 +65,7 @@ def explain_needs(experiment_id: int, trials: Collection[Trial]) -> dict[int, tu
     if not needed:
         return {}
     names = dict(Trial.objects.filter(pk__in=needed).values_list("pk", "trial_id"))
-    reasons = _read_reasons(experiment_id)
+    own = _read_reasons(experiment_id)
     told = {}
     for trial in trials:
         name, why = names.get(trial.needs_id or 0, ""), ""
@@ -72,18 +74,27 @@ def explain_needs(experiment_id: int, trials: Collection[Trial]) -> dict[int, tu
         if trial.state == TrialState.WAITING:
             why = f"waits for {name}"
         elif trial.state == TrialState.GIVEN_UP and not trial.attempts:
-            why = reasons.get(trial.trial_id) or reasons.get(name) or f"it needs {name}, which is not done"
+            why = own.get(trial.trial_id) or f"it needs {name}, which gave no profile"
         told[trial.pk] = (name, why)
     return told
 
 
 def _read_reasons(experiment_id: int) -> dict[str, str]:
-    """Return why trials never ran, by the profile that is missing or by the trial itself."""
-    events = Event.objects.filter(
-        experiment_id=experiment_id, kind__in=[EventKind.PROFILE_MISSING, EventKind.GIVEN_UP]
-    )
+    """Return why trials were given up of which an event of their own tells, by their identities."""
+    events = Event.objects.filter(experiment_id=experiment_id, kind=EventKind.GIVEN_UP).order_by("pk")
+    return {
+        attempt.split(".")[1]: detail
+        for attempt, detail in events.values_list("attempt", "detail")
+        if attempt
+    }
+
+
+def explain_failed_needs(trials: Collection[Trial]) -> dict[int, str]:
+    """Return why builds and profiles failed whose records count, by their rows."""
+    rows = [trial.pk for trial in trials if trial.purpose in NEEDED]
+    failed = Attempt.objects.filter(trial__in=rows, state=AttemptState.COUNTED).exclude(outcome="completed")
     reasons = {}
-    for kind, attempt, detail in events.order_by("pk").values_list("kind", "attempt", "detail"):
-        name = detail.split(" ", 1)[0] if kind == EventKind.PROFILE_MISSING else attempt.split(".")[1]
-        reasons[name] = detail
+    for row, record in failed.values_list("trial_id", "record"):
+        failure = decode_record(bytes(record or b""), where="").failure
+        reasons[row] = failure.message if failure is not None else ""
     return reasons

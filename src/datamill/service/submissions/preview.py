@@ -68,6 +68,7 @@ def describe_plan(planned: PlannedSubmission) -> SubmissionPlan:
         debug_trials=count_debug_trials(planned),
         reboot=experiment.fleet.reboot,
         debug=experiment.fleet.debug,
+        profiled=_list_profiled(planned),
         finish_s=plan.finish_s,
         warnings=(*plan.warnings, *list_plan_doubts(planned)),
         missing_files=tuple(planned.missing),
@@ -75,6 +76,15 @@ def describe_plan(planned: PlannedSubmission) -> SubmissionPlan:
     )
     machines = [item.worker_id for item in (*plan.chosen, *plan.spares)]
     return replace(shown, digest=_digest_confirmed(shown, machines))
+
+
+def _list_profiled(planned: PlannedSubmission) -> tuple[str, ...]:
+    """Return the packages whose builds are profiled before trials measure them."""
+    fleet = planned.experiment.fleet
+    if not fleet.profile or fleet.debug == "only":
+        return ()
+    files = planned.submission.files
+    return tuple(item.name for item in files if item.kind == "package" and item.has_profile)
 
 
 def _digest_confirmed(shown: SubmissionPlan, machines: list[str]) -> str:

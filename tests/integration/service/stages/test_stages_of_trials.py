@@ -162,7 +162,9 @@ def test_what_needs_a_stage_that_never_comes_is_given_up_with_the_reason(stage: 
     assert {row.state for row in measured.filter(package_sha256=digest("bzip2"))} == {"counted"}
     assert FleetExperiment.objects.get(pk=experiment).state == "completed"
     (told,) = Event.objects.filter(kind="profile missing")
-    assert told.detail.startswith("profile00001 gave no profile, and 4 trials that need it are given up: ")
+    assert told.detail.startswith(
+        "profile00001 gave no profile, and the 4 trials that need it are given up: "
+    )
     assert ("it went wrong" if outcome == "failed" else "the power went") in told.detail
     assert not Trial.objects.filter(state__in=["waiting", "planned"]).exists()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from datamill.experiment.messages.phrases import count_nouns
 from datamill.service.coordinator.state.events import EventKind, NewEvent
 from datamill.service.coordinator.state.rows import execute, select_rows
 from datamill.service.states import TrialPurpose
@@ -112,10 +111,8 @@ def _give_up_unprofiled(profile: EndedNeed) -> list[NewEvent]:
     )
     if not given_up:
         return []
-    detail = (
-        f"{profile.trial_id} gave no profile, and {count_nouns(given_up, 'trial')} that need it "
-        f"{'is' if given_up == 1 else 'are'} given up: {profile.reason}"
-    )
+    who = "the trial that needs it is" if given_up == 1 else f"the {given_up} trials that need it are"
+    detail = f"{profile.trial_id} gave no profile, and {who} given up: {profile.reason}"
     return [_tell(EventKind.PROFILE_MISSING, profile, detail)]
 
 

@@ -1,5 +1,8 @@
 //! What happens inside the private world: the phases of a trial, or of a shared build.
 
+mod preparation;
+mod profile;
+
 use datamill_compiler::observe_build_factors;
 use datamill_host::{HostLook, OtherProcesses, wait_for_quiet};
 use datamill_probe::ProcessSettings;
@@ -10,8 +13,6 @@ use datamill_protocol::{
 use serde::{Deserialize, Serialize};
 
 use super::collect::collect_archive;
-use super::preparation::{measured_script, prepare_world};
-use super::profile::profile_package;
 use crate::assignment::{Assignment, Purpose};
 use crate::build::{build_package, check_still_there, fresh_id, keep_wrappers_passive};
 use crate::factors::{
@@ -27,6 +28,8 @@ use crate::process::{
 use crate::trial::collect::Metrics;
 use crate::trouble::{Step, failure, interrupted};
 use crate::world::{EncloseError, World, WorldFacts, factor_failure};
+use preparation::{measured_script, prepare_world};
+use profile::profile_package;
 
 /// What the enclosed process reports of a trial: the part of its record that it saw.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -2,13 +2,13 @@
 
 use datamill_protocol::{FailureKind, Phase};
 
-use super::collect::keep_named_file;
-use super::inside::TrialParts;
+use super::TrialParts;
 use crate::assignment::Assignment;
 use crate::build::check_still_there;
 use crate::factors::RunConditions;
 use crate::package::PROFILE;
 use crate::process::{Execution, Script, run_script};
+use crate::trial::collect::keep_named_file;
 use crate::trouble::{Step, failure};
 use crate::world::World;
 
