@@ -16,6 +16,7 @@ from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.boots import varies_boots
 from datamill.design.fleet.reboots import list_reboots, settle_reboots
+from datamill.design.machines import BUILD_FOR
 from datamill.design.trials import name_build
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment as Asked
@@ -114,7 +115,9 @@ class Entry:
         new = replace(new, experiment=settled)
         self._new = new
         self._now_s = now_s
-        self._debug = _plan_debug_trials(new.experiment, new.plan, new.planned)
+        # Who measures what others build cannot try it by building it: the builds come first, and tell.
+        cross = new.experiment.fleet.build_on == "cross"
+        self._debug = [] if cross else _plan_debug_trials(new.experiment, new.plan, new.planned)
         self._builds = _list_builds(new)
         self._state = _choose_state(bool(self._debug), new.hold)
         self._number = 0
@@ -345,7 +348,7 @@ def _list_builds(new: NewExperiment) -> dict[tuple[str, ...], PlannedTrial]:
     Raises:
         InputError: when there are too many.
     """
-    if new.experiment.fleet.build_on != "strongest" or new.experiment.fleet.debug == "only":
+    if new.experiment.fleet.build_on == "worker" or new.experiment.fleet.debug == "only":
         return {}
     with_setup = {package.name for package in new.head.packages if package.has_setup}
     names = _BuildNames(new.experiment, new.plan)
@@ -373,8 +376,9 @@ def _insert_builds(
         plan.chosen, key=lambda item: (-item.cores, -item.memory_bytes, -item.clock_khz, item.name)
     ):
         strongest.setdefault(candidate.hardware.get("arch", ""), candidate)
+    strongest |= plan.builders
     named = [
-        (replace(trial, trial_id=f"build{number:05d}"), key)
+        (_name_build_trial(trial, number, key[0], strongest[key[0]]), key)
         for number, (key, trial) in enumerate(builds.items(), start=1)
     ]
     insert_rows(Trial, _COLUMNS, rows.list_builds(named, strongest, first=first - len(named)))
@@ -385,6 +389,13 @@ def _insert_builds(
         )
     )
     return {key: ids[trial.trial_id] for trial, key in named}
+
+
+def _name_build_trial(trial: PlannedTrial, number: int, arch: str, builder: Candidate) -> PlannedTrial:
+    """Return the trial that makes a build, with what it is for where that is another architecture than its worker's."""
+    is_own = builder.hardware.get("arch", "") == arch
+    levels = trial.levels if is_own else {**trial.levels, BUILD_FOR: arch}
+    return replace(trial, trial_id=f"build{number:05d}", levels=levels)
 
 
 class _BuildNames:
