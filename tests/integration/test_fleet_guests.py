@@ -250,7 +250,7 @@ def test_every_trial_is_counted_once_whatever_fails(fleet: GuestFleet, tmp_path:
 
 
 def boot_with_parameters(fleet: GuestFleet) -> None:
-    """Trials have the boot that their level names, as the package itself sees it; then the machine has its own."""
+    """Trials have the boot that their level names, as the package sees it; then the machine has its own."""
     guest = fleet.guests["guest-1"]
     own = insist(guest, "cat /proc/cmdline").split()
     assert not any(word.startswith(MARK) for word in own)

@@ -1,4 +1,4 @@
-"""Who builds for machines of another architecture: the strongest with compilers for it, or the reason why nobody."""
+"""Who builds for machines of another architecture: the strongest that can, or the reason why nobody."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def test_levels_of_the_compiler_are_those_of_the_machine_that_builds() -> None:
     assert 'the level "gcc-13"' in refused.value.remedy
 
 
-@pytest.mark.parametrize(("old", "new"), [('build = "shared"', 'isolation = "guest"'), ("[fleet]", '[fleet]\ndebug = "only"')])
+@pytest.mark.parametrize(
+    ("old", "new"), [('build = "shared"', 'isolation = "guest"'), ("[fleet]", '[fleet]\ndebug = "only"')]
+)
 def test_what_does_not_go_with_builds_elsewhere_is_refused(old: str, new: str) -> None:
     with pytest.raises(InputError, match="cross"):
         plan_fleet(parse_experiment(CROSS.replace(old, new), name="e.toml"), [BOARD, LARGE])

@@ -85,7 +85,7 @@ pub struct BuildLook {
     /// are; absent when there is none.
     pub executables_sha256: Option<String>,
     /// The same executables with the architecture that each is for.
-    pub architectures: BTreeMap<String, &'static str>,
+    pub architectures: BTreeMap<String, String>,
 }
 
 /// Sums up the log of the wrappers in `dir`.
@@ -127,7 +127,7 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
             }
         }
         if let Some(arch) = read_architecture(executable) {
-            architectures.insert(executable.display().to_string(), arch);
+            architectures.insert(executable.display().to_string(), arch.to_owned());
         }
         if kind.is_some() {
             let explain =

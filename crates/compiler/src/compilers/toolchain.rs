@@ -204,6 +204,7 @@ mod tests {
         Toolchain {
             level: "gcc-11".to_owned(),
             target: "x86_64-linux-gnu".to_owned(),
+            is_cross: false,
             c: "/usr/bin/gcc-11".into(),
             cxx: Some("/usr/bin/g++-11".into()),
             fortran: None,

@@ -41,7 +41,8 @@ def choose_builders(
 ) -> dict[str, Candidate]:
     """Return for each architecture of the chosen workers who builds for it; empty unless that is asked for.
 
-    It is the strongest of all workers with compilers for it; that of the whole fleet's strongest worker needs none.
+    It is the strongest of all workers with compilers for it; that of the whole fleet's strongest worker needs
+    none.
 
     Args:
         experiment: the question.
@@ -64,10 +65,13 @@ def choose_builders(
                 f"no machine of the fleet can cross build for {arch}, the architecture of {who}",
                 where="[fleet] build_on",
                 remedy=(
-                    f"Machines can build for {', '.join(known)}." if known else "No machine has cross compilers."
+                    f"Machines can build for {', '.join(known)}."
+                    if known
+                    else "No machine has cross compilers."
                 )
-                + f" Install a cross compiler for {arch} on a strong machine (Debian: gcc and g++ with its triplet "
-                'before them, such as gcc-aarch64-linux-gnu) and start its worker again, or write build_on = "worker".',
+                + f" Install a cross compiler for {arch} on a strong machine "
+                "(Debian: gcc and g++ of its triplet, such as gcc-aarch64-linux-gnu) and start its worker again, or write "
+                'build_on = "worker".',
             )
         builders[arch] = builder
     return builders

@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from datamill.design.fleet.boots import check_boots
+from datamill.design.fleet.builders import check_builds, choose_builders, lend_build_offers
 from datamill.design.fleet.eligibility import (
     find_unmet_constraint,
     find_unmet_offer,
@@ -16,8 +18,6 @@ from datamill.design.fleet.eligibility import (
     share_offers,
 )
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible, find_level
-from datamill.design.fleet.boots import check_boots
-from datamill.design.fleet.builders import check_builds, choose_builders, lend_build_offers
 from datamill.design.fleet.reboots import asks_for_reboots
 from datamill.design.fleet.worker_choice import NO_LEVEL, choose_workers
 from datamill.design.machines import MACHINE_FACTOR

@@ -16,9 +16,10 @@ class Candidate:
 
     `hardware` has its level in each hardware dimension; `offers` what it has of each factor, less what its
     owner forbids; `free_s` is the time from now until its trials of other experiments are done.
-    `boot_parameters` are names of parameters of the kernel that its owner lets experiments add, `kernels` says
-    whether they may choose the kernel. `cross` are architectures that it can build for, each with its compiler,
-    such as `gcc-12`. `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for constraints.
+    `boot_parameters` are names of parameters of the kernel that its owner lets experiments add, `kernels`
+    says whether they may choose the kernel. `cross` are architectures that it can build for, each with its
+    compiler, such as `gcc-12`. `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for
+    constraints.
     """
 
     worker_id: str

@@ -7,8 +7,8 @@ from datamill.design.fleet.reboots import REBOOT_FACTOR
 from datamill.design.machines import BUILD_FOR, MACHINE_FACTOR
 from datamill.protocol.trial import PhaseFacts, TrialRecord
 
-#: Factors of a design that no worker sets: a trial has its package and is on its machine; of a build for others it is
-#: told otherwise what to build for.
+#: Factors of a design that no worker sets: a trial has its package and is on its machine; for whom a build is
+#: made its specification says otherwise.
 UNSET_FACTORS = ("package", MACHINE_FACTOR, BUILD_FOR)
 #: Facts of a phase that are counts, times or sizes.
 _MEASURED = (

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from datamill.design.batches import find_batches
 from datamill.design.design import PlannedTrial
-from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.boots import varies_boots
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.reboots import list_reboots, settle_reboots
 from datamill.design.machines import BUILD_FOR
 from datamill.design.trials import name_build
@@ -392,7 +392,7 @@ def _insert_builds(
 
 
 def _name_build_trial(trial: PlannedTrial, number: int, arch: str, builder: Candidate) -> PlannedTrial:
-    """Return the trial that makes a build, with what it is for where that is another architecture than its worker's."""
+    """Return the trial that makes a build, with the architecture that it is for unless it is its worker's."""
     is_own = builder.hardware.get("arch", "") == arch
     levels = trial.levels if is_own else {**trial.levels, BUILD_FOR: arch}
     return replace(trial, trial_id=f"build{number:05d}", levels=levels)
