@@ -127,9 +127,9 @@ class FleetChoice:
 
     `block_trials` are the trials of a machine between two reboots, with `reboot` "block". `redundancy` spare
     workers stand by. With `build_on` "strongest", builds are made once on the strongest worker of an
-    architecture and shipped to the others; with "cross" by the strongest of those in the whole fleet that have
-    compilers for that architecture; "worker" builds where the trial runs. `priority`, from 0.1 to 10, is the
-    experiment's among those of the same user: it divides what is that user's.
+    architecture and shipped to the others; with "cross" by the strongest of those in the whole fleet that
+    have compilers for that architecture; "worker" builds where the trial runs. `priority`, from 0.1 to 10,
+    is the experiment's among those of the same user: it divides what is that user's.
     """
 
     reboot: RebootPolicy = "auto"

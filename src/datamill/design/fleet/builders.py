@@ -69,9 +69,9 @@ def choose_builders(
                     if known
                     else "No machine has cross compilers."
                 )
-                + f" Install a cross compiler for {arch} on a strong machine "
-                "(Debian: gcc and g++ of its triplet, such as gcc-aarch64-linux-gnu) and start its worker again, or write "
-                'build_on = "worker".',
+                + f" Install a cross compiler for {arch} on a strong machine, such as gcc-aarch64-linux-gnu "
+                "and g++-aarch64-linux-gnu of Debian, and start its worker again, "
+                'or write build_on = "worker".',
             )
         builders[arch] = builder
     return builders
