@@ -50,7 +50,7 @@ pub struct TrialSpec {
     pub build_seed: Option<u64>,
     /// Architecture, as `uname -m` says it, that the package is to be built for where that is another than this
     /// machine's; absent: this machine's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub build_for: Option<String>,
     /// Measurements that `run.sh` is to take and report after its warm-up; 0 leaves their number to the
     /// package.
