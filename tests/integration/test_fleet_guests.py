@@ -250,7 +250,7 @@ def test_every_trial_is_counted_once_whatever_fails(fleet: GuestFleet, tmp_path:
 
 
 def boot_with_parameters(fleet: GuestFleet) -> None:
-    """Trials have the boot that their level names, as the package itself sees it; then the machine has its own."""
+    """Trials have the boot that their level names, as the package sees it; then the machine has its own."""
     guest = fleet.guests["guest-1"]
     own = insist(guest, "cat /proc/cmdline").split()
     assert not any(word.startswith(MARK) for word in own)
@@ -272,7 +272,7 @@ def boot_with_parameters(fleet: GuestFleet) -> None:
         record = json.loads(line)
         (fact,) = [fact for fact in record["factors"] if fact["name"] == "boot_parameters"]
         assert fact["observed"] == fact["asked"], fact
-        said = next((folder / "artifacts").glob(f"*{record['trial_id']}*/**/run.stdout*")).read_text()
+        said = (folder / "artifacts" / f"{record['trial_id']}.{record['attempt']}" / "run.out").read_text()
         kernel_line = said.split()
         assert kernel_line[: len(own)] == own
         seen[fact["observed"]] = kernel_line[len(own) + 1 :]

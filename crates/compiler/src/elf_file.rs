@@ -22,6 +22,8 @@ pub(crate) struct Elf {
     big_endian: bool,
     /// What it is: executable, shared object, object file.
     pub(crate) kind: u64,
+    /// The machine that it is for.
+    pub(crate) machine: u64,
     segments_at: u64,
     segment_bytes: u64,
     segments: u64,
@@ -45,6 +47,7 @@ impl Elf {
             wide: start[4] == 2,
             big_endian: start[5] == 2,
             kind: 0,
+            machine: 0,
             segments_at: 0,
             segment_bytes: 0,
             segments: 0,
@@ -54,6 +57,7 @@ impl Elf {
             names_section: 0,
         };
         elf.kind = elf.number(16, 2)?;
+        elf.machine = elf.number(18, 2)?;
         (elf.segments_at, elf.segment_bytes, elf.segments) = if elf.wide {
             (elf.number(32, 8)?, elf.number(54, 2)?, elf.number(56, 2)?)
         } else {

@@ -25,6 +25,9 @@ pub struct WrapperSettings {
     pub compiler_flags: Option<String>,
     /// The compiler that stands in for all, such as `gcc-12` or `clang-16`.
     pub compiler_version: Option<String>,
+    /// What stands before the names of the compiler's programs where it compiles for another machine.
+    #[serde(default)]
+    pub cross: Option<String>,
     /// Seed of the build, for the levels that are `random`: the trial's unless builds have their own.
     #[serde(default)]
     pub seed: u64,
@@ -45,7 +48,10 @@ impl WrapperSettings {
             &self.compiler_flags,
             &self.compiler_version,
         ];
-        format!("{levels:?} {seed:?}")
+        match &self.cross {
+            None => format!("{levels:?} {seed:?}"),
+            Some(triplet) => format!("{levels:?} {seed:?} {triplet}"),
+        }
     }
 
     /// Factors and levels by which the wrapper changes what a build does.

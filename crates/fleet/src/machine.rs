@@ -41,8 +41,9 @@ pub trait Machine {
     /// Whether the folders that a trial's package needs are here and may be shown.
     fn check_folders(&self, spec: &TrialSpec, policy: &Policy) -> Result<(), Refusal>;
 
-    /// Whether a specification, its paths filled in, can be carried out here.
-    fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal>;
+    /// Whether a specification, its paths filled in, can be carried out here; with `is_built`, of a build that was
+    /// made elsewhere.
+    fn check_spec(&self, spec: &TrialSpec, is_built: bool) -> Result<(), Refusal>;
 
     /// The strongest kind of world that a trial can have here.
     fn isolation(&self) -> IsolationKind;

@@ -38,6 +38,9 @@ pub struct Inventory {
     pub distribution: String,
     /// Compilers in `PATH`.
     pub compilers: Vec<CompilerVersion>,
+    /// Compilers for machines of other architectures.
+    #[serde(default)]
+    pub cross: Vec<CrossCompilerVersion>,
     /// Whether hardware counters can be read.
     pub counters: bool,
     /// Strongest way to keep a trial apart that works here, but for guests.
@@ -97,6 +100,18 @@ pub struct CompilerVersion {
     pub name: String,
     /// Its version, such as `12.2.0`.
     pub version: String,
+}
+
+/// A compiler for machines of another architecture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrossCompilerVersion {
+    /// Their architecture, as `uname -m` says it.
+    pub arch: String,
+    /// What stands before the names of its programs, such as `aarch64-linux-gnu`.
+    pub triplet: String,
+    /// The compiler, as a level of `compiler_version` names it, such as `gcc-12`.
+    pub compiler: String,
 }
 
 /// What the owner of a machine allows: the worker refuses everything else, whatever the coordinator orders.

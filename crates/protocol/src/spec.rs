@@ -48,6 +48,10 @@ pub struct TrialSpec {
     /// seeds are different builds. Absent: the seed of the trial, and builds of equal levels are one.
     #[serde(default)]
     pub build_seed: Option<u64>,
+    /// Architecture, as `uname -m` says it, that the package is to be built for where that is another than this
+    /// machine's; absent: this machine's.
+    #[serde(default)]
+    pub build_for: Option<String>,
     /// Measurements that `run.sh` is to take and report after its warm-up; 0 leaves their number to the
     /// package.
     #[serde(default)]

@@ -10,6 +10,8 @@ from datamill.experiment.experiment import Experiment
 
 #: The factor whose levels are the names of machines.
 MACHINE_FACTOR = "machine"
+#: What a build that is made on a machine of another architecture is for, as the level of its trial.
+BUILD_FOR = "build_for"
 
 
 def add_machines(

@@ -116,8 +116,9 @@ class HardwareCoverage:
     where: str = field(default="", compare=False)
 
 
-#: Where builds are made: by the worker that measures them, or by the strongest one of its architecture.
-BuildPlace = Literal["worker", "strongest"]
+#: Where builds are made: by the worker that measures them, by the strongest one of its architecture, or by
+#: one of another architecture that has cross compilers.
+BuildPlace = Literal["worker", "strongest", "cross"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ class FleetChoice:
 
     `block_trials` are the trials of a machine between two reboots, with `reboot` "block". `redundancy` spare
     workers stand by. With `build_on` "strongest", builds are made once on the strongest worker of an
-    architecture and shipped to the others; "worker" builds where the trial runs. `priority`, from 0.1 to 10,
+    architecture and shipped to the others; with "cross" by the strongest of those in the whole fleet that
+    have compilers for that architecture; "worker" builds where the trial runs. `priority`, from 0.1 to 10,
     is the experiment's among those of the same user: it divides what is that user's. With `profile` each
     build of a package that has a `profile.sh` is made, then profiled on its machine, and then measured.
     """

@@ -147,7 +147,7 @@ class FreeText:
 
 @dataclass(frozen=True, slots=True)
 class BootWords:
-    """Parameters of a kernel's command line, such as `mitigations=off nosmt`; without quotes, and none is `--`."""
+    """Parameters of a kernel's command line, such as `mitigations=off nosmt`; no quotes, and no `--`."""
 
     @property
     def words(self) -> str:

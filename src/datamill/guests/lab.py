@@ -24,7 +24,7 @@ DISK_MIB = 1024
 MEMORY_MIB = 768
 #: Packages may speak through the console, which people and tests read.
 _POLICY = (
-    '# What the owner of this machine allows.\nreboot = true\nkernels = true\n'
+    "# What the owner of this machine allows.\nreboot = true\nkernels = true\n"
     'boot_parameters = ["mitigations", "nosmt", "transparent_hugepage", "isolcpus", "nohz_full", "idle"]\n'
     'devices = ["/dev/console"]\n'
 )

@@ -71,7 +71,7 @@ class Guest:
             may_reboot: Whether it boots again by itself when it reboots, or goes off.
             volatile_cache: Whether its disk can lose what was not flushed. That is what `cut_power` needs,
                 and a log that grows with every write until the machine is switched off.
-            boot: A disk with its kernel, see `find_boot_disk`; without it the machine cannot start another one.
+            boot: A disk with its kernel, see `find_boot_disk`; without it the machine starts no other kernel.
         """
         self._image = image
         self._model = model or choose_model(image.arch)

@@ -46,6 +46,14 @@ class CompilerVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
 
 
+class CrossCompilerVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A compiler for machines of another architecture."""
+
+    arch: str
+    triplet: str
+    compiler: str
+
+
 class GuestOffer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Emulated machines for trials, as a machine has them."""
 
@@ -73,6 +81,7 @@ class Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     factors: tuple[FactorOffer, ...]
     clock_unix_ns: int
     guest: GuestOffer = GuestOffer(None, "its worker does not tell", ())
+    cross: tuple[CrossCompilerVersion, ...] = ()
 
 
 class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -113,6 +113,7 @@ class TrialSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     needs: Needs = NO_NEEDS
     covered: tuple[str, ...] = ()
     quiet: QuietRule | None = None
+    build_for: str | None = None
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -1,4 +1,4 @@
-"""How machines are booted for trials: a boot each, only as their owners allow, and never against what is asked."""
+"""How machines are booted for trials: a boot each, as their owners allow, and not against what is asked."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_coverage_of_kernels_takes_those_that_are_installed_and_allowed() -> N
     ("text", "reason"),
     [
         (PARAMETERS + '[fleet]\nreboot = "never"\n', 'reboot is "never"'),
-        (PARAMETERS + 'reboot = ["none", "before_trial"]\n', '"reboot" would say otherwise'),
+        (PARAMETERS + 'reboot = ["none", "before_trial"]\n', '"reboot" says otherwise'),
     ],
 )
 def test_boots_that_are_asked_for_and_forbidden_are_a_mistake(text: str, reason: str) -> None:

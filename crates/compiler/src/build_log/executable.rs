@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::compilers::name_machine;
 use crate::elf_file::Elf;
 
 /// How an executable can be loaded.
@@ -11,6 +12,14 @@ pub(crate) enum ExecutableType {
     PositionIndependent,
     /// At the address that the linker chose.
     Fixed,
+}
+
+/// Architecture that an executable is for, as `uname -m` says it; `None` when the file is gone, or is none, and
+/// "unknown" of a machine that nothing is known of.
+pub(crate) fn read_architecture(path: &Path) -> Option<&'static str> {
+    read_executable_type(path)?;
+    let elf = Elf::open(path).ok()??;
+    Some(name_machine(elf.machine).unwrap_or("unknown"))
 }
 
 const EXECUTABLE: u64 = 2;

@@ -1,6 +1,6 @@
 //! The log of calls: one JSON line each, appended by parallel wrappers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use datamill_protocol::digest::hash_file;
 use serde::{Deserialize, Serialize};
 
 use super::digest::digest_all;
-use super::executable::{ExecutableType, read_executable_type};
+use super::executable::{ExecutableType, read_architecture, read_executable_type};
 use crate::compilers::{Toolchain, read_marks};
 
 /// File within the wrapper's folder that receives one line for each call.
@@ -84,6 +84,8 @@ pub struct BuildLook {
     /// SHA-256 over the content of the executables that were linked and are still there, wherever they
     /// are; absent when there is none.
     pub executables_sha256: Option<String>,
+    /// The same executables with the architecture that each is for.
+    pub architectures: BTreeMap<String, String>,
 }
 
 /// Sums up the log of the wrappers in `dir`.
@@ -111,6 +113,7 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
         count_call(&mut facts, call);
     }
     let mut digests = Vec::new();
+    let mut architectures = BTreeMap::new();
     for executable in executables {
         let executable = Path::new(&executable);
         let kind = read_executable_type(executable);
@@ -122,6 +125,9 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
             for mark in marks.difference(&toolchain.startup_marks) {
                 *facts.marks.entry(mark.clone()).or_default() += 1;
             }
+        }
+        if let Some(arch) = read_architecture(executable) {
+            architectures.insert(executable.display().to_string(), arch.to_owned());
         }
         if kind.is_some() {
             let explain =
@@ -138,6 +144,7 @@ pub fn read_compiler_log(dir: &Path) -> io::Result<BuildLook> {
     Ok(BuildLook {
         facts,
         executables_sha256: digest_all(digests),
+        architectures,
     })
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::cross::find_cross_version;
 use super::installed::{ask, ask_version, find_version};
 use super::marks::read_marks;
 use super::version::{CompilerVersion, Family};
@@ -38,6 +39,9 @@ pub(crate) struct Toolchain {
     cxx: Option<PathBuf>,
     fortran: Option<PathBuf>,
     preprocessor: Option<PathBuf>,
+    /// Whether it compiles for another machine, and stands in for programs with that target in their names alone.
+    #[serde(default)]
+    is_cross: bool,
     /// Compilers whose marks are in start-up files that it links.
     pub startup_marks: BTreeSet<String>,
 }
@@ -77,12 +81,24 @@ impl Toolchain {
         }
     }
 
-    /// Looks for the compiler that a level names; the error says what is missing.
-    pub(crate) fn find(level: &str, search_path: &str) -> Result<Self, String> {
+    /// Looks for the compiler that a level names, among those of a target where it is to compile for another machine;
+    /// the error says what is missing.
+    pub(crate) fn find(
+        level: &str,
+        cross: Option<&str>,
+        search_path: &str,
+    ) -> Result<Self, String> {
         let version =
             CompilerVersion::parse(level).ok_or_else(|| format!("{level} names no compiler"))?;
-        let c = find_version(version, search_path)
-            .ok_or_else(|| format!("{level} is not installed where programs are looked for"))?;
+        let c = match cross {
+            None => find_version(version, search_path)
+                .ok_or_else(|| format!("{level} is not installed where programs are looked for"))?,
+            Some(triplet) => {
+                find_cross_version(version, triplet, search_path).ok_or_else(|| {
+                    format!("{triplet}-{level} is not installed where programs are looked for")
+                })?
+            }
+        };
         let target = ask(&c, "-dumpmachine").unwrap_or_default();
         let startup_marks = STARTUP_FILES
             .iter()
@@ -90,7 +106,8 @@ impl Toolchain {
             .filter_map(|path| read_marks(Path::new(path.trim_end())))
             .flatten()
             .collect();
-        let sibling = |program: &str| find_sibling(program, version, &c);
+        let prefix = cross.map_or_else(String::new, |triplet| format!("{triplet}-"));
+        let sibling = |program: &str| find_sibling(&format!("{prefix}{program}"), version, &c);
         let (cxx, fortran, preprocessor) = match version.family {
             Family::Gcc => ("g++", Some("gfortran"), "cpp"),
             Family::Clang => ("clang++", None, "clang-cpp"),
@@ -102,6 +119,7 @@ impl Toolchain {
             fortran: fortran.and_then(sibling),
             preprocessor: sibling(preprocessor),
             c,
+            is_cross: cross.is_some(),
             startup_marks,
         })
     }
@@ -109,7 +127,12 @@ impl Toolchain {
     /// The program that stands in for the driver of this name; the error says what is missing.
     pub(crate) fn choose(&self, name: &str) -> Result<Driver, String> {
         let (target, program) = split_target(strip_version(name));
-        if !target.is_empty() && !self.is_own_target(target) {
+        // What a build executes itself it compiles for the machine that it runs on.
+        let is_of_other = match target.is_empty() {
+            true => self.is_cross,
+            false => !self.is_own_target(target),
+        };
+        if is_of_other {
             return Ok(Driver::Own);
         }
         let replaced = |path: &PathBuf| Ok(Driver::Replaced(path.clone(), Vec::new()));
@@ -181,6 +204,7 @@ mod tests {
         Toolchain {
             level: "gcc-11".to_owned(),
             target: "x86_64-linux-gnu".to_owned(),
+            is_cross: false,
             c: "/usr/bin/gcc-11".into(),
             cxx: Some("/usr/bin/g++-11".into()),
             fortran: None,
@@ -241,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_compiler_that_is_not_there_is_refused() {
-        let refused = Toolchain::find("gcc-3.1", "/usr/bin").unwrap_err();
+        let refused = Toolchain::find("gcc-3.1", None, "/usr/bin").unwrap_err();
         assert!(refused.contains("gcc-3.1 is not installed"), "{refused}");
     }
 }

@@ -35,7 +35,7 @@ pub fn install_wrappers(
     fs::create_dir_all(&bin)?;
     let toolchain = settings.compiler_version.as_deref();
     let toolchain = toolchain
-        .map(|level| Toolchain::find(level, search_path))
+        .map(|level| Toolchain::find(level, settings.cross.as_deref(), search_path))
         .transpose();
     Toolchain::leave(toolchain.map_err(invalid_input)?.as_ref(), dir)?;
     settings.write_into(dir)?;

@@ -156,7 +156,7 @@ pub fn check_lease(
         check_reboot(identity).map_err(|cause| Refusal::new(RefusalReason::Policy, cause))?;
     }
     machine.check_folders(&lease.spec, policy)?;
-    machine.check_spec(&lease.spec)?;
+    machine.check_spec(&lease.spec, lease.prebuilt.is_some())?;
     check_space(folder, lease)
 }
 

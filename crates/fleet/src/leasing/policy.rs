@@ -164,7 +164,7 @@ pub fn keep_apart(mut lease: Lease, policy: Policy, strongest: IsolationKind) ->
 /// The boot that a leased trial asks for; none where it leaves that to the machine. A build asks for none.
 pub fn wanted_boot(lease: &Lease) -> Option<WantedBoot> {
     match lease.task {
-        LeaseTask::Trial => WantedBoot::of(&lease.spec.levels),
+        LeaseTask::Trial | LeaseTask::Profile => WantedBoot::of(&lease.spec.levels),
         LeaseTask::Build => None,
     }
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datamill_protocol::{
-    CacheFacts, CompilerVersion, FLEET_SCHEMA_VERSION, FactorOffer, GuestOffer, Inventory,
-    IsolationKind, SCHEMA_VERSION,
+    CacheFacts, CompilerVersion, CrossCompilerVersion, FLEET_SCHEMA_VERSION, FactorOffer,
+    GuestOffer, Inventory, IsolationKind, SCHEMA_VERSION,
 };
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub struct InventoryParts {
     pub worker_version: String,
     /// Strongest way to keep a trial apart that works here.
     pub isolation: IsolationKind,
+    /// Compilers for machines of other architectures.
+    pub cross: Vec<CrossCompilerVersion>,
     /// Whether the processor's counters can be read.
     pub counters: bool,
     /// Whether trials can run in guests here.
@@ -54,6 +56,7 @@ pub fn read_inventory(parts: InventoryParts) -> Inventory {
         caches: read_caches(Path::new("/")),
         distribution: distribution(&fs::read_to_string("/etc/os-release").unwrap_or_default()),
         compilers: list_compilers(parts.known_compilers.as_deref()),
+        cross: parts.cross,
         counters: parts.counters,
         isolation: parts.isolation,
         guest: parts.guest,
@@ -327,6 +330,7 @@ mod tests {
         let inventory = read_inventory(InventoryParts {
             worker_version: "1".to_owned(),
             isolation: IsolationKind::Plain,
+            cross: Vec::new(),
             counters: false,
             guest: GuestOffer::default(),
             factors: Vec::new(),

@@ -1,5 +1,6 @@
 //! Builds: `setup.sh` behind the compiler wrappers, builds that trials share, and builds that travel.
 
+mod cross;
 mod setup;
 mod shared;
 mod shipped;

@@ -9,6 +9,7 @@ use datamill_protocol::{
     BuildFacts, BuildPolicy, CompilerFacts, Failure, FailureKind, Phase, TrialSpec,
 };
 
+use super::cross::CrossTarget;
 use crate::assignment::Assignment;
 use crate::package::SETUP;
 use crate::process::{Execution, Script, phase_environment, run_script};
@@ -54,7 +55,10 @@ pub fn build_package(
     if let Err(failure) = check_still_there(world, Phase::Setup, SETUP) {
         return (Some(build), Err(failure));
     }
-    let environment = phase_environment(world, &assignment.package.variables, true);
+    let mut environment = phase_environment(world, &assignment.package.variables, true);
+    if let Some(target) = CrossTarget::of(assignment) {
+        target.announce(&mut environment);
+    }
     let script = Script {
         phase: Phase::Setup,
         execution: Execution::Main,
@@ -68,13 +72,16 @@ pub fn build_package(
         return (Some(build), Err(name_build_levels(failure, levels)));
     }
     let look = do_confined(world, || {
-        read_compiler_log(&world.tools).map(|look| (look.facts, look.executables_sha256))
+        read_compiler_log(&world.tools)
+            .map(|look| (look.facts, look.executables_sha256, look.architectures))
     });
     match look {
-        Ok((facts, executables_sha256)) => {
+        Ok((facts, executables_sha256, architectures)) => {
             build.compiler = facts;
             build.executables_sha256 = executables_sha256;
-            (Some(build), Ok(()))
+            let checked =
+                CrossTarget::of(assignment).map_or(Ok(()), |target| target.check(&architectures));
+            (Some(build), checked)
         }
         Err(error) => (
             Some(build),

@@ -35,6 +35,9 @@ const BUILD_GROWTH: u64 = 16;
 pub struct Origin {
     /// Name of the worker that made it.
     pub worker: String,
+    /// What stands before the names of the tools that made it, of a build for another architecture than the maker's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross: Option<String>,
     /// Whether it is a folder of its own, as in a plain world, rather than layers.
     pub is_plain: bool,
 }

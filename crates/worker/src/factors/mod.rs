@@ -8,7 +8,7 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use datamill_compiler::{WrapperSettings, lacks_compiler};
+use datamill_compiler::{WrapperSettings, find_triplet, lacks_compiler};
 use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
@@ -46,6 +46,11 @@ impl Levels {
     pub fn parse(spec: &TrialSpec) -> Result<Self, String> {
         let mut parsed = Self::default();
         parsed.compiler.seed = spec.build_seed.unwrap_or(spec.seed);
+        if let Some(arch) = &spec.build_for {
+            let triplet = find_triplet(arch)
+                .ok_or_else(|| format!("build_for: no tools are known that build for {arch}"))?;
+            parsed.compiler.cross = Some(triplet.to_owned());
+        }
         for factor in &spec.user_factors {
             if is_built_in(&factor.name) {
                 return Err(format!(

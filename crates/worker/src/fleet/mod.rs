@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use datamill_compiler::{CrossCompiler, find_cross_compilers};
 use datamill_fleet::{
     FleetFolder, JoinRequest, Machine, Refusal, RunOptions, ServeOptions, agent_arguments,
     become_worker, free_bytes, join, run_leased, serve,
@@ -16,8 +17,8 @@ use datamill_host::{
 };
 use datamill_probe::counters_can_be_read;
 use datamill_protocol::{
-    FactorOffer, GuestOffer, Inventory, IsolationKind, IsolationWanted, Policy, RefusalReason,
-    TrialSpec,
+    CrossCompilerVersion, FactorOffer, GuestOffer, Inventory, IsolationKind, IsolationWanted,
+    Policy, RefusalReason, TrialSpec,
 };
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -27,6 +28,7 @@ use crate::guest::find_guests;
 use crate::host::{check_folders, find_isolation, restore_quietly};
 use crate::interrupt::Interrupt;
 use crate::trial::check_spec;
+use crate::world::SEARCH_PATH;
 use leased::make_attempt;
 
 /// How this machine serves a fleet.
@@ -118,6 +120,7 @@ impl Machine for ThisMachine {
         read_inventory(InventoryParts {
             worker_version: env!("CARGO_PKG_VERSION").to_owned(),
             isolation: self.isolation(),
+            cross: list_cross_compilers(),
             counters: counters_can_be_read(),
             guest: offer_guests(),
             factors: offer_in_fleet(),
@@ -132,7 +135,7 @@ impl Machine for ThisMachine {
         factors::is_built_in(name)
     }
 
-    fn check_spec(&self, spec: &TrialSpec) -> Result<(), Refusal> {
+    fn check_spec(&self, spec: &TrialSpec, is_built: bool) -> Result<(), Refusal> {
         let refuse = |cause: String| Refusal::new(RefusalReason::Factor, format!("{cause}."));
         check_spec(spec).map_err(refuse)?;
         if spec.isolation == IsolationWanted::Guest {
@@ -142,6 +145,10 @@ impl Machine for ThisMachine {
             check_boot(&wanted).map_err(refuse)?;
         }
         for (name, level) in &spec.levels {
+            // Of these a build elsewhere, or one for elsewhere, needs no compiler of this machine's own.
+            if name == "compiler_version" && (is_built || spec.build_for.is_some()) {
+                continue;
+            }
             let is_of_boot = name == BOOT_PARAMETERS || name == KERNEL_RELEASE;
             if is_of_boot || spec.user_factors.iter().any(|factor| factor.name == *name) {
                 continue;
@@ -189,6 +196,23 @@ impl Machine for ThisMachine {
     fn restore_host(&self) -> Result<(), String> {
         restore_quietly()
     }
+}
+
+/// Compilers for machines of other architectures; none is installed while a worker serves, for all that it says.
+fn list_cross_compilers() -> Vec<CrossCompilerVersion> {
+    static FOUND: OnceLock<Vec<CrossCompilerVersion>> = OnceLock::new();
+    let told = |found: CrossCompiler| CrossCompilerVersion {
+        arch: found.arch.to_owned(),
+        triplet: found.triplet.to_owned(),
+        compiler: found.compiler,
+    };
+    let find = || {
+        find_cross_compilers(SEARCH_PATH)
+            .into_iter()
+            .map(told)
+            .collect()
+    };
+    FOUND.get_or_init(find).clone()
 }
 
 /// What this machine offers as a worker, which boots it before trials that ask for that.

@@ -50,9 +50,13 @@ pub fn run_with_build(
                 ..spec.clone()
             };
             let mut record = run_trial(&shared, purpose, levels, interrupt);
-            record
-                .notices
-                .push(format!("The package was built on {}.", origin.worker));
+            record.notices.push(match &origin.cross {
+                None => format!("The package was built on {}.", origin.worker),
+                Some(triplet) => format!(
+                    "The package was built on {}, for this architecture, by {triplet}-gcc and what goes with it.",
+                    origin.worker
+                ),
+            });
             // It is another build than this worker's own of the same name.
             if let Err(error) = remove_tree(&place) {
                 record.notices.push(format!(
@@ -100,6 +104,7 @@ fn build_and_pack(
     let root = Path::new(&shared.cache_dir).join("packages").join(package);
     let origin = Origin {
         worker: worker.to_owned(),
+        cross: levels.compiler.cross.clone(),
         is_plain,
     };
     let target = Path::new(&shared.output_dir).join(BUILD_ARTIFACT);

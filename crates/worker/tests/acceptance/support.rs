@@ -57,6 +57,7 @@ impl Bench {
                 seed: 1,
                 build_seed: None,
                 measurements: 0,
+                build_for: None,
                 warmup: 0,
                 limits: TrialLimits {
                     setup_timeout_s: 60.0,

@@ -123,3 +123,53 @@ fn a_build_that_removes_files_says_that_it_cannot_be_shipped() {
     assert!(message.contains("/collect.sh is removed"), "{message}");
     assert!(measured.is_null());
 }
+
+#[test]
+fn a_build_for_another_architecture_is_one_or_fails_by_the_name_of_what_is_not() {
+    let compiler = "/usr/bin/aarch64-linux-gnu-gcc";
+    if std::env::consts::ARCH == "aarch64" || !std::path::Path::new(compiler).exists() {
+        eprintln!("SKIPPED: there is no {compiler} here, or it is no cross compiler");
+        return;
+    }
+    let folder = Folder::new("cross");
+    let Some(mut coordinator) = Coordinator::start(folder.path()) else {
+        return;
+    };
+    let _worker = Worker::join(folder.path(), &coordinator, &[]);
+    let hello = coordinator.expect("hello", 20);
+    let cross = hello["content"]["inventory"]["cross"].to_string();
+    assert!(cross.contains("aarch64-linux-gnu"), "{cross}");
+    let program = "echo 'int main(void) { return 0; }' > a.c\n";
+    let good = format!(
+        "#!/bin/sh\nset -e\n{program}test $CHOST = aarch64-linux-gnu\n$CC -O3 -o made a.c\n"
+    );
+    let bad = format!("#!/bin/sh\nset -e\n{program}gcc -o made a.c\n");
+    for (number, setup) in [good, bad].iter().enumerate() {
+        let package = pack_scripts(&[("setup.sh", setup), ("run.sh", "#!/bin/sh\n./made\n")]);
+        let bytes = package.len();
+        let digest = coordinator.put(package);
+        let mut wanted = lease(&format!("1.build{number}.1"), &digest, bytes);
+        wanted["task"] = json!("build");
+        wanted["spec"]["isolation"] = json!("plain");
+        wanted["spec"]["build_for"] = json!("aarch64");
+        wanted["spec"]["levels"] = json!({"optimization": "-O1"});
+        coordinator.order(&[], Some(wanted));
+        let built = coordinator.expect("record", 30)["content"].clone();
+        let record = &built["record"];
+        if number == 1 {
+            assert_eq!(record["outcome"], "failed", "{record:#}");
+            let message = record["failure"]["message"].as_str().unwrap();
+            assert!(message.contains("to be built for aarch64"), "{message}");
+            assert!(message.contains("made for x86_64"), "{message}");
+            continue;
+        }
+        assert_eq!(record["outcome"], "completed", "{record:#}");
+        let told = &record["build"]["compiler"];
+        let programs = told["programs"].to_string();
+        assert!(programs.contains("aarch64-linux-gnu-gcc"), "{programs}");
+        // The level that was asked for, and not the build system's.
+        assert_eq!(told["optimization_passed"], json!({"-O1": 1}), "{told:#}");
+        let artifacts = built["artifacts"].to_string();
+        assert!(artifacts.contains("build.tar.gz"), "{artifacts}");
+    }
+}

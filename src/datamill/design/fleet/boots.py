@@ -1,7 +1,8 @@
 """How machines of a fleet are booted for trials: which kernel, with which parameters.
 
-Both are factors of the host that its worker cannot set while it runs: each trial of an experiment that names one has
-a boot of its own, in which the running kernel starts the other one (kexec). The machine's owner says which may be.
+Both are factors of the host that its worker cannot set while it runs: each trial of an experiment that names
+one has a boot of its own, in which the running kernel starts the other one (kexec). The machine's owner says
+which may be.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def varies_boots(experiment: Experiment) -> bool:
 
 
 def check_boots(experiment: Experiment) -> None:
-    """Refuse an experiment that names how machines are booted, and that they are not booted before each trial.
+    """Refuse an experiment that names how machines are booted, and not to boot them before each trial.
 
     Raises:
         InputError: with the factor that asks for boots, and what speaks against them.
@@ -40,7 +41,7 @@ def check_boots(experiment: Experiment) -> None:
         return
     if any(choice.name == _REBOOT_FACTOR for choice in experiment.choices):
         raise InputError(
-            f'with "{named.name}" every trial has a boot of its own, and "{_REBOOT_FACTOR}" would say otherwise',
+            f'with "{named.name}" every trial has a boot of its own, and "{_REBOOT_FACTOR}" says otherwise',
             where=named.where or f"factor {named.name}",
             remedy=f'Leave "{_REBOOT_FACTOR}" out.',
         )
@@ -48,14 +49,15 @@ def check_boots(experiment: Experiment) -> None:
         raise InputError(
             f'"{named.name}" needs a boot before each trial, and reboot is "{experiment.fleet.reboot}"',
             where="[fleet] reboot",
-            remedy=f'Write reboot = "trial" there, or submit with {argument("reboot", "trial", verb="submit")}.',
+            remedy='Write reboot = "trial" there, or submit with '
+            f"{argument('reboot', 'trial', verb='submit')}.",
         )
 
 
 def offer_allowed_boots(
     experiment: Experiment, worker: Candidate, offers: Mapping[str, FactorOffer]
 ) -> dict[str, FactorOffer]:
-    """Return of a worker's offers those of how it is booted, with what its owner does not allow among the missing.
+    """Return a worker's offers of how it is booted, with what its owner does not allow among the missing.
 
     Args:
         experiment: whose levels are looked at: any text may be a parameter.

@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from datamill.design.fleet.boots import check_boots
+from datamill.design.fleet.builders import check_builds, choose_builders, lend_build_offers
 from datamill.design.fleet.eligibility import (
     find_unmet_constraint,
     find_unmet_offer,
@@ -16,7 +18,6 @@ from datamill.design.fleet.eligibility import (
     share_offers,
 )
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan, Ineligible, find_level
-from datamill.design.fleet.boots import check_boots
 from datamill.design.fleet.reboots import asks_for_reboots
 from datamill.design.fleet.worker_choice import NO_LEVEL, choose_workers
 from datamill.design.machines import MACHINE_FACTOR
@@ -63,10 +64,13 @@ def plan_fleet(
             too large.
     """
     check_boots(experiment)
+    check_builds(experiment)
     _check_plannable(experiment, candidates)
     # The order is drawn, so that the first of equals is a drawn one, whatever order the candidates came in.
     ranked = sorted(candidates, key=lambda item: rank_by_seed(experiment.seed, "worker", item.worker_id))
-    offers = {item.name: list_offers(experiment, item) for item in ranked}
+    offers = lend_build_offers(
+        experiment, {item.name: list_offers(experiment, item) for item in ranked}, ranked
+    )
     left, eligible, reasons = _sort_out(experiment, ranked, offers)
     # A machine that may not run the experiment is no machine of it; its architecture is one of the fleet.
     having = {
@@ -121,6 +125,7 @@ def plan_fleet(
             *warnings,
         ),
         counted=None if with_trials else size,
+        builders=choose_builders(experiment, chosen, ranked),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from datamill.design.design import Design, DesignSize
 from datamill.design.machines import MACHINE_FACTOR
@@ -16,8 +16,10 @@ class Candidate:
 
     `hardware` has its level in each hardware dimension; `offers` what it has of each factor, less what its
     owner forbids; `free_s` is the time from now until its trials of other experiments are done.
-    `boot_parameters` are names of parameters of the kernel that its owner lets experiments add, `kernels` says
-    whether they may choose the kernel. `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for constraints.
+    `boot_parameters` are names of parameters of the kernel that its owner lets experiments add, `kernels`
+    says whether they may choose the kernel. `cross` are architectures that it can build for, each with its
+    compiler, such as `gcc-12`. `memory_bytes`, `clock_khz` (0: unknown) and `cores` are exact, for
+    constraints.
     """
 
     worker_id: str
@@ -31,6 +33,7 @@ class Candidate:
     reboot: bool = False
     boot_parameters: tuple[str, ...] = ()
     kernels: bool = False
+    cross: Mapping[str, str] = field(default_factory=dict)
     free_s: float = 0.0
 
 
@@ -60,6 +63,7 @@ class FleetPlan:
     `design` has the factor `machine` (levels: names of `chosen`), of role "factor" where there are several.
     `spares` stand by. `coverage` says for each covered dimension which levels are chosen out of which.
     `finish_s` is the estimated time from now until the last trial ends, None when a trial was never timed.
+    With `build_on` "cross", `builders` has for each architecture of `chosen` the worker that builds for it.
     A plan that is only looked at has a design without its trials; `counted` then says how large it is.
     """
 
@@ -71,6 +75,7 @@ class FleetPlan:
     finish_s: float | None = None
     warnings: tuple[str, ...] = ()
     counted: DesignSize | None = None
+    builders: Mapping[str, Candidate] = field(default_factory=dict)
 
     @property
     def size(self) -> DesignSize:

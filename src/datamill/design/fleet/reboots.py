@@ -59,7 +59,8 @@ def offer_reboots(*, allowed: bool) -> FactorOffer:
 def list_reboots(experiment: Experiment, trials: Iterable[PlannedTrial]) -> Iterator[bool]:
     """Yield for each trial of a design, in their order, whether its machine is rebooted just before it.
 
-    An experiment that names how machines are booted has a boot for each trial. With `[fleet] reboot = "block"` that is every `block_trials` trials of a machine, its first among them.
+    An experiment that names how machines are booted has a boot for each trial. With
+    `[fleet] reboot = "block"` that is every `block_trials` trials of a machine, its first among them.
     """
     by_level, by_boot = varies_reboots(experiment), varies_boots(experiment)
     policy = experiment.fleet.reboot
@@ -69,5 +70,9 @@ def list_reboots(experiment: Experiment, trials: Iterable[PlannedTrial]) -> Iter
             yield trial.levels.get(REBOOT_FACTOR) == REBOOTED
             continue
         machine = trial.levels.get("machine", "")
-        yield by_boot or policy == "trial" or (policy == "block" and done[machine] % experiment.fleet.block_trials == 0)
+        yield (
+            by_boot
+            or policy == "trial"
+            or (policy == "block" and done[machine] % experiment.fleet.block_trials == 0)
+        )
         done[machine] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from datamill.design.design import PlannedTrial
+from datamill.design.machines import BUILD_FOR
 from datamill.experiment.experiment import Experiment, Limits, QuietChoice
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
 from datamill.protocol.quiet import QuietRule
@@ -65,6 +66,7 @@ def specify_trial(
         needs=list_needs(experiment, trial.package, load.name if load is not None else ""),
         covered=covered,
         quiet=_specify_quiet(experiment.quiet, rebooted=rebooted),
+        build_for=trial.levels.get(BUILD_FOR),
     )
 
 

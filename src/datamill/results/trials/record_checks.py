@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datamill.design.design import PlannedTrial
 from datamill.design.fleet.reboots import REBOOT_FACTOR
-from datamill.design.machines import MACHINE_FACTOR
+from datamill.design.machines import BUILD_FOR, MACHINE_FACTOR
 from datamill.protocol.trial import PhaseFacts, TrialRecord
 
-#: Factors of a design that no worker sets: a trial has its package and is on its machine.
-UNSET_FACTORS = ("package", MACHINE_FACTOR)
+#: Factors of a design that no worker sets: a trial has its package and is on its machine; for whom a build is
+#: made its specification says otherwise.
+UNSET_FACTORS = ("package", MACHINE_FACTOR, BUILD_FOR)
 #: Facts of a phase that are counts, times or sizes.
 _MEASURED = (
     "wall_time_ns", "user_time_ns", "system_time_ns", "peak_memory_bytes", "peak_memory_floor_bytes",

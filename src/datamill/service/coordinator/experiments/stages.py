@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from datamill.design.design import PlannedTrial
 from datamill.design.fleet.fleet_records import Candidate, FleetPlan
-from datamill.design.machines import MACHINE_FACTOR
+from datamill.design.machines import BUILD_FOR, MACHINE_FACTOR
 from datamill.design.trials import name_build
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
@@ -43,9 +43,9 @@ class StageNames:
     def name_build(self, trial: PlannedTrial) -> StageName | None:
         """Return the name of the build that is made before a trial; None where the trial makes its own.
 
-        With `build_on` "strongest" it begins with the architecture, else with the machine.
+        With `build_on` "strongest" or "cross" it begins with the architecture, else with the machine.
         """
-        shipped = self._asked.fleet.build_on == "strongest"
+        shipped = self._asked.fleet.build_on != "worker"
         if trial.package not in self._built or not (shipped or trial.package in self._profiled):
             return None
         machine = self._find_machine(trial)
@@ -97,7 +97,7 @@ def list_stages(
         InputError: when there are too many.
     """
     stages = Stages(StageNames(asked, plan, head))
-    if asked.fleet.build_on != "strongest" and not asked.fleet.profile:
+    if asked.fleet.build_on == "worker" and not asked.fleet.profile:
         return stages
     for trial in planned:
         for kind, found, name in (
@@ -118,19 +118,26 @@ def list_stages(
 
 def find_builders(asked: Experiment, plan: FleetPlan) -> dict[str, Candidate]:
     """Return who makes builds, by what their names begin with: an architecture, or a machine."""
-    if asked.fleet.build_on != "strongest":
+    if asked.fleet.build_on == "worker":
         return find_machines(plan)
     strongest: dict[str, Candidate] = {}
     for candidate in sorted(
         plan.chosen, key=lambda item: (-item.cores, -item.memory_bytes, -item.clock_khz, item.name)
     ):
         strongest.setdefault(candidate.hardware.get("arch", ""), candidate)
-    return strongest
+    return strongest | dict(plan.builders)
 
 
 def find_machines(plan: FleetPlan) -> dict[str, Candidate]:
     """Return the workers of a plan by their names."""
     return {candidate.name: candidate for candidate in plan.chosen}
+
+
+def name_target(trial: PlannedTrial, site: str, builder: Candidate) -> PlannedTrial:
+    """Return the trial of a build with the architecture that it is for, unless that is its builder's."""
+    if site in (builder.name, builder.hardware.get("arch", "")):
+        return trial
+    return replace(trial, levels={**trial.levels, BUILD_FOR: site})
 
 
 def number_stages(

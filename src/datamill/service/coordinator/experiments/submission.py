@@ -13,8 +13,8 @@ from django.db import transaction
 
 from datamill.design.batches import find_batches
 from datamill.design.design import PlannedTrial
-from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.boots import varies_boots
+from datamill.design.fleet.fleet_records import Candidate, FleetPlan
 from datamill.design.fleet.reboots import list_reboots, settle_reboots
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment as Asked
@@ -29,6 +29,7 @@ from datamill.service.coordinator.experiments.stages import (
     find_builders,
     find_machines,
     list_stages,
+    name_target,
     number_stages,
     read_stage_rows,
 )
@@ -115,7 +116,9 @@ class Entry:
         new = replace(new, experiment=settled)
         self._new = new
         self._now_s = now_s
-        self._debug = _plan_debug_trials(new.experiment, new.plan, new.planned)
+        # Who measures what others build cannot try it by building it: the builds come first, and tell.
+        cross = new.experiment.fleet.build_on == "cross"
+        self._debug = [] if cross else _plan_debug_trials(new.experiment, new.plan, new.planned)
         self._stages = list_stages(new.experiment, new.plan, new.head, new.planned)
         self._state = _choose_state(bool(self._debug), new.hold)
         self._number = 0
@@ -377,17 +380,18 @@ class _TrialRows:
         """Yield rows of builds that other trials need."""
         builders = find_builders(self.asked, plan)
         for position, (trial, name) in enumerate(trials, start=first):
-            worker_id = builders[name[0]].worker_id
-            yield self._make(trial, worker_id, position, TrialPurpose.BUILD, reboot=False)
+            builder = builders[name[0]]
+            made = name_target(trial, name[0], builder)
+            yield self._make(made, builder.worker_id, position, TrialPurpose.BUILD, reboot=False)
 
     def list_profiles(
         self, trials: list[tuple[PlannedTrial, StageName]], plan: FleetPlan, stages: Stages, first: int
     ) -> Iterator[tuple[object, ...]]:
         """Yield rows of profiles, each of a build that is stored."""
-        machines = find_machines(plan)
+        machines, boots = find_machines(plan), varies_boots(self.asked)
         for position, (trial, name) in enumerate(trials, start=first):
             needs, worker_id = stages.find_build(trial), machines[name[0]].worker_id
-            yield self._make(trial, worker_id, position, TrialPurpose.PROFILE, reboot=False, needs=needs)
+            yield self._make(trial, worker_id, position, TrialPurpose.PROFILE, reboot=boots, needs=needs)
 
     def list_design(
         self,

@@ -120,5 +120,6 @@ def describe_candidate(worker: FleetWorker, free_s: float, isolation: str = "aut
         reboot=policy.reboot,
         boot_parameters=policy.boot_parameters,
         kernels=policy.kernels,
+        cross={item.arch: item.compiler for item in inventory.cross},
         free_s=free_s,
     )

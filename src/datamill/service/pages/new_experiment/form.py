@@ -227,7 +227,7 @@ def _list_fleet_choices(form: ExperimentForm) -> dict[str, Any]:
     choices["debug"] = form.debug
     if redundancy := _read_number(form.redundancy, "spare machines"):
         choices["redundancy"] = redundancy
-    if form.build_on == "strongest" and form.build == "shared":
+    if form.build_on in ("strongest", "cross") and form.build == "shared":
         choices["build_on"] = form.build_on
     choices["public"] = form.public
     return choices
