@@ -30,6 +30,9 @@ from markdown import describe_machine, format_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from integration.service.databases import use_database
+from integration.service.played_fleet import Coordinator, enrol, submit
+
 USERS = 20
 
 
@@ -202,8 +205,6 @@ def run_phases(folder: Path, clients: Sequence[int], seconds: float) -> list[Pha
 
     from django.contrib.auth.models import User
     from django.test import Client
-    from integration.service.databases import use_database
-    from integration.service.played_fleet import Coordinator, enrol, submit
 
     from datamill.service.models import FleetExperiment
 
