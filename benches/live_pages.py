@@ -203,6 +203,7 @@ def run_phases(folder: Path, clients: Sequence[int], seconds: float) -> list[Pha
     """Serve an experiment that goes on, and let clients come and go."""
     from dataclasses import astuple
 
+    from django.conf import settings
     from django.contrib.auth.models import User
     from django.test import Client
 
@@ -218,6 +219,8 @@ def run_phases(folder: Path, clients: Sequence[int], seconds: float) -> list[Pha
     coordinator.start()
     try:
         coordinator.wait_until_well()
+        # Sessions are good where they are signed with the coordinator's own key.
+        settings.SECRET_KEY = (data / "session-key").read_text(encoding="ascii").strip()
         cookies = []
         for place in range(USERS):
             client = Client()
