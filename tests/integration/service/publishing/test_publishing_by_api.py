@@ -37,7 +37,7 @@ def test_a_result_is_published_read_taken_home_and_withdrawn() -> None:
     assert bob.post(path, SAID)[0] == 403, "it is public now, and still not bob's"
     status, said = bob.get(f"/publications/{made['key']}/answer")
     assert (status, said["headline"], said["trials"]) == (200, made["headline"], 8)
-    assert (said["n"], len(said["machines"])) == (4, 2)
+    assert (said["n"], len(said["machines"])) == (8, 2)
     archive = bob.read(f"/publications/{made['key']}/archive")
     assert hashlib.sha256(archive).hexdigest() == made["sha256"] == said["sha256"]
     withdrawal = f"/publications/{made['key']}/withdraw"
