@@ -25,7 +25,7 @@ _LONG_DECIMALS = re.compile(r"(\.\d\d)\d+")
 _IDLE = re.compile(r' (?:aria-hidden="true"|pointer-events="none"|aria-roledescription="[^"]*")')
 
 
-#: Marks without words, which Vega calls pictures and hides; what is not hidden is no picture either.
+#: Marks without words, which Vega calls pictures and hides; what is not hidden must not be one either.
 _WORDLESS = re.compile(r' role="graphics-symbol"(?![^>]*aria-label)')
 
 
