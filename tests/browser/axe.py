@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with a page: the rules of WCAG 2.0 to 2.2, levels A and AA, and its best practices."""
+"""What axe-core finds wrong with a page: rules of WCAG 2 at the levels A and AA, and its best practices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 _FIND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations.map(
-  found => `${found.id}: ${found.help}: ${found.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")}`
+  found => `${found.id}: ${found.help}: ` +
+    found.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")
 )"""
 
 

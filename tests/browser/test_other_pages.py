@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe import find_violations
+from nightly import choose_count
 
 ADMIN_PAGES = ("/audit", "/users", "/administration", "/experiments?whose=all")
 PAGES = (
@@ -15,6 +17,12 @@ PAGES = (
     "/packages", "/packages?whose=all&search=unheard-of", "/workers", "/workers/atom",
     "/workers?search=unheard-of", "/queue", "/factors", "/factors?search=unheard-of",
     "/quarantine", "/account", "/notices", "/words",
+)  # fmt: skip
+#: What else is to be read: results of others, experiments side by side, forms behind a link.
+MORE_PAGES = (
+    "/publications", "/publications?search=unheard-of", "/compare", "/compare?id=1&id=3",
+    "/experiments/3/rerun", "/experiments/3/reruns", "/experiments/3/publish", "/factors/optimization",
+    "/workers/lab-1",
 )  # fmt: skip
 
 #: Faults of a page, and its text that is too pale for WCAG AA.
@@ -164,6 +172,22 @@ def test_a_wrong_password_is_refused_and_pages_ask_for_one(visit: Any) -> None:
     page.get_by_role("heading", name="lab-1").wait_for()
     page.get_by_role("button", name="Log out").click()
     page.get_by_role("heading", name="Log in to datamill").wait_for()
+
+
+#: Schemes differ in colours, widths in places: a change asks for each once, the night for both in both.
+LOOKS = (("light", 1200), ("dark", 360), ("light", 360), ("dark", 1200))[: choose_count(2, 4)]
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_axe_finds_nothing_on_any_page(visit: Any, scheme: str, width: int) -> None:
+    visit.log_in("admin")
+    page = visit.page
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in (*PAGES, *ADMIN_PAGES, *MORE_PAGES):
+        visit.open(path)
+        page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true; })")
+        assert find_violations(page) == [], path
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

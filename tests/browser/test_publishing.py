@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from axe import find_violations
+
 #: Text that is wider than the window makes all of the page move.
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -27,6 +29,7 @@ def test_a_result_is_published_run_again_by_another_and_withdrawn(pages: Any, vi
     assert page.locator(".answer .headline").inner_text() == headline
     assert page.locator(".answer figure.chart svg").count() == 1
     assert page.evaluate(OVERFLOW) == 0
+    assert find_violations(page) == []
     assert "Doe A. and The Lab" in page.locator("#citation").inner_text()
     assert page.locator("img[alt^=Badge]").evaluate("image => image.naturalWidth") > 0
     with page.expect_download() as download:
@@ -45,6 +48,7 @@ def test_a_result_is_published_run_again_by_another_and_withdrawn(pages: Any, vi
     page.locator("#reruns .headline").wait_for()
     assert page.locator("#reruns .headline").inner_text() == "The result was reproduced, within ±10%."
     assert page.locator("#reruns figure.chart svg").count() == 1
+    assert find_violations(page) == []
     page.get_by_role("link", name="Both side by side").click()
     page.get_by_text("The experiment file is the same.").wait_for()
     page.context.clear_cookies()
@@ -57,6 +61,7 @@ def test_a_result_is_published_run_again_by_another_and_withdrawn(pages: Any, vi
     page.get_by_role("button", name="Withdraw the publication").click()
     page.locator("#reason").wait_for()
     assert headline not in page.content()
+    assert find_violations(page) == []
     # The browser says of a page that is gone that it is gone.
     assert all("410" in said for said in visit.complaints), visit.complaints
     visit.complaints.clear()

@@ -39,7 +39,7 @@ def complete(typed: str, *libraries: str) -> tuple[list[str], str]:
 
 
 def test_verbs_are_completed_without_loading_any() -> None:
-    assert complete("datamill re", *DEAR) == (["report", "reproduce", "release"], "[]")
+    assert complete("datamill re", *DEAR) == (["report", "reproduce", "release", "rerun", "retention"], "[]")
     assert complete("datamill --ver")[0] == ["--version"]
 
 

@@ -35,11 +35,22 @@ from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.gate.gate import Gate
 from datamill.packing.git.git_trees import GitTree
 from datamill.protocol.api.bundles import FleetSummary
-from datamill.protocol.api.experiments import ExperimentStatus, TrialLine, TrialList
+from datamill.protocol.api.experiments import AnswerHead, ExperimentStatus, TrialLine, TrialList
 from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser
 from datamill.protocol.api.fleet.stages import StageLine
 from datamill.protocol.api.fleet.workers import WorkerLine
 from datamill.protocol.api.machines import MachineScore, ScoreList
+from datamill.protocol.api.members.addresses import NoticeTargetLine
+from datamill.protocol.api.members.administration import (
+    BackupLine,
+    KindRoom,
+    Removable,
+    RetentionState,
+    Room,
+    UserLine,
+    UserList,
+)
+from datamill.protocol.api.members.keys import KeyLine
 from datamill.protocol.api.plans import (
     AcceptedSubmission,
     CoveredLevels,
@@ -48,6 +59,7 @@ from datamill.protocol.api.plans import (
     PlannedWorker,
     SubmissionPlan,
 )
+from datamill.protocol.api.publications import PublicationLine, PublishedAnswer, RerunLine
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 from datamill.protocol.offers import FactorOffer, MissingLevel
 from datamill.protocol.trial import DisturbanceFacts, HostFacts
@@ -120,6 +132,33 @@ RESTORED = {
     "would_undo": ["smt"],
     "given_up": ["irq balance stays off."],
 }
+PUBLISHED = PublicationLine(
+    "0123456789ab", 7, "Loops", ("Jane Doe",), "MIT", 1.0, "1" * 64, 9, "http://mill/p", "http://mill/p.zip",
+    "Doe J. (2026): Loops.", "a is faster by 5% (95% interval +4% to +6%).", True, "",
+)  # fmt: skip
+ROOM = UserLine("ada", 1, 9, 100, None, 1, 8, 100, 90, admin=False, active=True)
+KEPT = RetentionState(30, None, Removable(1, 9), Removable(0, 0))
+BACKUPS = [BackupLine("20260101T000000Z.sqlite3", 9, 1.0)]
+#: What other questions are answered with, and what becomes of other wishes.
+TOLD = {
+    "/backups": BACKUPS,
+    "/keys": [KeyLine("ci", ("read", "submit"), 1.0, 2.0)],
+    "/notices": [NoticeTargetLine(1, "webhook", "https://a", ("ended",), True, 1.0, 2.0, "status 500")],
+    "/publications/0123456789ab": PUBLISHED,
+    "/publications/0123456789ab/answer": PublishedAnswer(
+        "0123456789ab", "loops", "Which?", PUBLISHED.headline, ("Mean of a.",), ("Chance.",),
+        ("few of them.",), 8, "means", 8, ("pi",), "0.1.0", "1" * 64,
+    ),
+    "/experiments/7/answer": AnswerHead("loops", "Which?", ("a.",), (), 8, 0.95, "means", (), ()),
+    "/experiments/7/reruns": [
+        RerunLine(8, 7, "ada", "completed", 0.05, 1.0, "reproduced", msgspec.Raw(b"{}"))
+    ],
+    "/me/room": ROOM,
+    "/retention": KEPT,
+    "/storage": Room((KindRoom("package", 1, 9),), 1, "SQLite", 9, 100, 90, 1, 8),
+    "/users": UserList((ROOM,), None),
+}  # fmt: skip
+DONE = {"/backups": BACKUPS[0], "/retention": KEPT, "/experiments/7/publish": PUBLISHED}
 
 
 class Coordinator:
@@ -136,11 +175,15 @@ class Coordinator:
             return [WORKER]
         if path == "/queue":
             return QUEUE
+        if path in TOLD:
+            return TOLD[path]
         if path == "/scores":
             return ScoreList((MachineScore("pi", "int-sort", 1, 0.5, 7),), ("experiment 3 is left out",))
         return TrialList((TRIAL,), None) if path.endswith("/trials") else STATUS
 
-    def post(self, path: str, _kind: object, _body: object) -> Any:
+    def post(self, path: str, _kind: object, _body: object = None) -> Any:
+        if path in DONE:
+            return DONE[path]
         return PLAN if path.endswith("/plan") else AcceptedSubmission(**msgspec.structs.asdict(PLAN), id=7)
 
     @contextmanager
@@ -180,7 +223,14 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     noise = NoiseFacts(10**9, (ProcessorNoise(0, True, (9, 9), 10**9, 3, 0, 0, (5,)),), DisturbanceFacts())
     program = _write_worker(tmp_path)
     verbs = ("workers", "trials", "queue", "submit", "fetch")
-    for module in (*(f"fleet.{verb}" for verb in verbs), "platforms.fleet.scores"):
+    members = ("notices", "keys", "quotas", "users", "storage", "retention", "backup")
+    modules = (
+        *(f"fleet.{verb}" for verb in verbs),
+        *(f"members.{verb}" for verb in members),
+        *(f"published.{verb}" for verb in ("publish", "publications", "rerun")),
+        "platforms.fleet.scores",
+    )
+    for module in modules:
         monkeypatch.setattr(f"datamill.cli.{module}.connect", lambda *_: Coordinator())
     check = "datamill.conduct.check_experiment"
     for module in ("cli.machine.factors", "cli.machine.worker", "cli.timing.tell_timing", "cli.timing.gate"):
@@ -267,15 +317,23 @@ def _conduct_gate(gate: Gate, *_: object) -> GateOutcome:
 
 #: What each verb is asked, and its exit status.
 ASKED: dict[str, tuple[tuple[str, ...], int]] = {
+    "backup": (("backup",), 0),
     "check": (("check", "sorting"), 0),
     "doctor": (("doctor",), 0),
     "factors": (("factors",), 0),
     "fetch": (("fetch", "7"), 2),
     "gate": (("gate", "--out", "out", "a"), 1),
     "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
+    "keys": (("keys",), 0),
+    "notices": (("notices",), 0),
     "packages": (("packages", "xz"), 0),
     "platforms scores": (("platforms", "scores"), 0),
+    "publications": (("publications", "0123456789ab"), 0),
+    "publish": (("publish", "7", "--author", "Doe, Jane", "--yes"), 0),
     "queue": (("queue",), 0),
+    "quotas": (("quotas",), 0),
+    "rerun": (("rerun", "7", "--verdicts"), 0),
+    "retention": (("retention", "--uploads", "30", "--yes"), 0),
     "selection bisect": (("selection", "bisect", "bench", "old"), 0),
     "selection collect": (("selection", "collect"), 0),
     "selection evaluate": (("selection", "evaluate"), 0),
@@ -285,9 +343,11 @@ ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "selection predict": (("selection", "predict", "HEAD"), 0),
     "selection profile": (("selection", "profile", "old", "old"), 0),
     "selection train": (("selection", "train"), 0),
+    "storage": (("storage",), 0),
     "submit": (("submit", "sorting", "--yes"), 0),
     "time": (("time", "a", "b"), 0),
     "trials": (("trials", "7"), 0),
+    "users": (("users",), 0),
     "worker inventory": (("worker", "inventory"), 0),
     "worker noise": (("worker", "noise"), 0),
     "worker restore": (("worker", "restore"), 1),

@@ -71,6 +71,6 @@ def _read_count(text: str) -> int | None:
         return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise InputError(
-            f'"{text[:40]}" is no number of trials', where="--trials", remedy="Give, say, 100000."
+            f'"{text[:40]}" is not a number of trials', where="--trials", remedy="Give, say, 100000."
         )
     return int(text)

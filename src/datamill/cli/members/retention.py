@@ -54,7 +54,7 @@ def _read_days(text: str, where: str) -> int | None:
         return None
     if not (text.isascii() and text.isdecimal()) or not 1 <= len(text) <= 5 or int(text) < 1:
         raise InputError(
-            f'"{text[:40]}" is no number of days', where=where, remedy='Give, say, 90, or "ever".'
+            f'"{text[:40]}" is not a number of days', where=where, remedy='Give, say, 90, or "ever".'
         )
     return int(text)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import click
 
@@ -19,6 +19,14 @@ from datamill.protocol.api.submissions import ExperimentSource, SubmittedFile
 
 #: Tables of an experiment file that name folders, and the kind that the API calls each.
 _TABLES = {"package": "package", "load": "load", "factor": "factor"}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFolder:
+    """A folder that the file names; `name` is empty for a factor's."""
+
+    path: str
+    name: str
 
 
 @click.command()
@@ -59,10 +67,10 @@ def place_files(source: ExperimentSource) -> tuple[str, list[tuple[SubmittedFile
     taken = [PurePosixPath("experiment.toml")]
     for table, kind in _TABLES.items():
         for entry in _list_entries(text, table):
-            path, name = entry.get("path"), entry.get("name")
-            if not isinstance(path, str) or any(place == path for _, place in places):
+            path = entry.path
+            if any(place == path for _, place in places):
                 continue
-            file = next((f for f in source.packages if f.kind == kind and _is_it(f, name, path)), None)
+            file = next((f for f in source.packages if f.kind == kind and _is_it(f, entry)), None)
             if file is None:
                 continue
             place = path if _lies_inside(path, taken) else _choose_place(kind, file.name, taken)
@@ -73,15 +81,19 @@ def place_files(source: ExperimentSource) -> tuple[str, list[tuple[SubmittedFile
     return text, places
 
 
-def _list_entries(text: str, table: str) -> list[dict[str, Any]]:
+def _list_entries(text: str, table: str) -> list[NamedFolder]:
     found = tomllib.loads(text).get(table, [])
-    entries = found if isinstance(found, list) else []
-    return [entry for entry in entries if isinstance(entry, dict)]
+    entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    return [
+        NamedFolder(entry["path"], str(entry.get("name", "")))
+        for entry in entries
+        if isinstance(entry.get("path"), str)
+    ]
 
 
-def _is_it(file: SubmittedFile, name: object, path: str) -> bool:
+def _is_it(file: SubmittedFile, entry: NamedFolder) -> bool:
     # A factor's name stands in its own folder; its table names the folder alone.
-    return file.name == name if name is not None else file.name in PurePosixPath(path).name
+    return file.name == entry.name if entry.name else file.name in PurePosixPath(entry.path).name
 
 
 def _lies_inside(path: str, taken: list[PurePosixPath]) -> bool:
@@ -104,7 +116,7 @@ def _rename(text: str, table: str, path: str, place: str) -> str:
     for quote in ('"', "'"):
         changed = text.replace(f"{quote}{path}{quote}", f"{quote}{place}{quote}")
         entries = _list_entries(changed, table)
-        if changed != text and any(entry.get("path") == place for entry in entries):
+        if changed != text and any(entry.path == place for entry in entries):
             return changed
     raise InputError(
         f'the folder "{path}" of a {table} cannot be given another place in the file',

@@ -86,7 +86,7 @@ def quote_key(publication: str) -> str:
     """
     key = publication.rstrip("/").rpartition("/")[2]
     if not key:
-        raise InputError("this is no key of a publication", remedy="datamill publications lists them.")
+        raise InputError("this is not the key of a publication", remedy="datamill publications lists them.")
     return quote(key, safe="")
 
 

@@ -53,7 +53,8 @@ def publish(
     """
     with connect(url, key) as coordinator:
         if title is None:
-            title = coordinator.get(f"/experiments/{number}/answer", AnswerHead).question
+            head = coordinator.get(f"/experiments/{number}/answer", AnswerHead)
+            title = head.question or head.experiment
         if not yes:
             confirm_in_public(f"Publish experiment {number} for everybody, for ever?")
         held = ("artifacts",) if without_artifacts else ()

@@ -25,6 +25,10 @@ _LONG_DECIMALS = re.compile(r"(\.\d\d)\d+")
 _IDLE = re.compile(r' (?:aria-hidden="true"|pointer-events="none"|aria-roledescription="[^"]*")')
 
 
+#: Marks without words, which Vega calls pictures and hides; what is not hidden must not be one either.
+_WORDLESS = re.compile(r' role="graphics-symbol"(?![^>]*aria-label)')
+
+
 @dataclass(frozen=True, slots=True)
 class FigureView:
     """A figure ready for a page: `svg` is markup, `chart` JSON that is safe inside a script element."""
@@ -102,7 +106,7 @@ def _draw(chart: str) -> str:
 
 def _shrink(svg: str) -> str:
     """Leave out what cannot be seen: hundredths of a pixel are enough."""
-    return _TAG.sub(lambda tag: _IDLE.sub("", _LONG_DECIMALS.sub(r"\1", tag.group())), svg)
+    return _TAG.sub(lambda tag: _WORDLESS.sub("", _IDLE.sub("", _LONG_DECIMALS.sub(r"\1", tag.group()))), svg)
 
 
 def _escape_json(text: str) -> str:

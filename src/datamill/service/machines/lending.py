@@ -39,8 +39,9 @@ class MachineUse:
 class Lending:
     """Who used a machine, and the share that its owner has with and without lending it.
 
-    `others_s` of `held_s` went to others; an attempt counts when it ends, so `used` may be true before. `lent_machines` are those of the owner that serve now; `serves`
-    tells whether this is one of them.
+    `used` tells whether there was an attempt: one that has not ended is in none of the times. `others_s` of
+    `held_s` went to others. `lent_machines` are those of the owner that serve now; `serves` tells whether
+    this is one of them.
     """
 
     used: bool
