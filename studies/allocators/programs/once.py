@@ -56,4 +56,6 @@ class Runner(pyperf.Runner):
 
 pyperf.Runner, pyperf.perf_counter = Runner, read_clock
 script, sys.argv = sys.argv[1], sys.argv[1:]
+# Scripts import their neighbours.
+sys.path[0] = script.rpartition("/")[0]
 runpy.run_path(script, run_name="__main__")
