@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -208,3 +209,56 @@ def test_all_five_factors_of_memory_layout_are_crossed_in_one_file() -> None:
     assert levels == dict.fromkeys(("aslr", "env_padding", "pie", "warmups", "reboot"), 2)
     assert not experiment.nuisance
     assert experiment.interaction_order == len(levels)
+
+
+#: A benchmark as pyperformance has them: what it makes before it reads the clock is not measured.
+BENCHMARK = """\
+import sys
+import pyperf
+def grow(loops):
+    before = []
+    for number in range(1000):
+        before.append(number)
+    begin = pyperf.perf_counter()
+    items = []
+    for number in range(100):
+        items.append(number)
+    return pyperf.perf_counter() - begin
+pyperf.Runner().bench_time_func("grow", grow)
+"""
+#: Stands in for the package pyperf.
+PYPERF = "from time import perf_counter\nclass Runner:\n    pass\n"
+
+
+def test_the_study_of_allocators_counts_the_measured_part_alone_and_says_it_beside_what_was_published(
+    tmp_path: Path,
+) -> None:
+    study = STUDIES / "allocators"
+    found = tmp_path / "found"
+    found.mkdir()
+    (tmp_path / "pyperf.py").write_text(PYPERF)
+    (tmp_path / "run_benchmark.py").write_text(BENCHMARK)
+    traced = subprocess.run(
+        [
+            *(sys.executable, "-c", "from datamill.cli.main import main; raise SystemExit(main())"),
+            *("allocators", "trace", "--quiet", "--regions", "--json", found / "table-go-0.json", "--"),
+            *(sys.executable, study / "programs" / "once.py", tmp_path / "run_benchmark.py"),
+        ],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert traced.returncode == 0, traced.stderr
+    program = study / "programs" / "insertions.py"
+    subprocess.run([sys.executable, program, "set", "3000", found / "insertions-set.csv"], check=True)
+    told = subprocess.run(
+        [sys.executable, study / "summarize", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    rows = {line.split("|")[1].strip(): line for line in told.stdout.splitlines() if line.startswith("|")}
+    # 11 reallocations of a list of 100 items, and none of the thousand that came before.
+    assert [cell.strip() for cell in rows["Go"].split("|")][4] == "7728 / 11"
+    assert [cell.strip() for cell in rows["Raytrace"].split("|")][4] == "45789 / –"
+    assert "of 3000" in rows["set, insertions"]
+    assert "not measured" in rows["Redis, LPUSH (Figure 2.3)"]

@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::events::Event;
 use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
 use crate::python::frames::{self, Spot};
@@ -156,33 +157,36 @@ fn find_counters(instruction: u64) -> &'static mut (u64, Option<&'static Counts>
 }
 
 /// Count an event where the program is.
-#[inline]
-pub fn count_here(event: crate::events::Event) {
-    if let (true, Some(instruction)) = (
-        PLAIN.load(Ordering::Relaxed),
-        frames::innermost_instruction(),
-    ) {
+#[inline(always)]
+pub fn count_here(event: Event) {
+    if PLAIN.load(Ordering::Relaxed) {
+        let instruction = frames::innermost_instruction();
         if let (known, Some(counts)) = find_counters(instruction)
             && *known == instruction
         {
             ledger::add_to(&counts[event as usize]);
             return;
         }
-        count_slowly(event);
-        // Known by now, unless its code object could not be kept: another may get that address.
-        if let Some(Spot { code, .. }) = frames::innermost()
-            && let Line::Known(line) = find_place().line
-            && keep_code(code)
-        {
-            *find_counters(instruction) = (instruction, ledger::counts_of(line));
-        }
-        return;
     }
+    count_and_remember(event);
+}
+
+#[cold]
+#[inline(never)]
+fn count_and_remember(event: Event) {
     count_slowly(event);
+    // Known by now, unless its code object could not be kept: another may get that address.
+    if PLAIN.load(Ordering::Relaxed)
+        && let Some((Spot { code, .. }, instruction)) = frames::innermost_with_instruction()
+        && let Line::Known(line) = find_place().line
+        && keep_code(code)
+    {
+        *find_counters(instruction) = (instruction, ledger::counts_of(line));
+    }
 }
 
 #[inline(never)]
-fn count_slowly(event: crate::events::Event) {
+fn count_slowly(event: Event) {
     let place = find_place();
     ledger::credit(event, place.line, place.stack);
     if LATENCIES.load(Ordering::Relaxed) && !matches!(place.line, Line::Outside) {

@@ -1,6 +1,6 @@
 """Listing 2.8: the same with all its room asked for at once."""
 
 size = 10000
-l = [None] * size
+items = [None] * size
 for i in range(size):
-    l[i] = i
+    items[i] = i

@@ -1,6 +1,6 @@
 """Listing 2.7: ten thousand appends."""
 
 size = 10000
-l = []
+items = []
 for i in range(size):
-    l.append(i)
+    items.append(i)

@@ -2,11 +2,13 @@
 
     insertions.py dict|set|list COUNT TABLE.csv
 
-Sections 2.5.3: the thesis instrumented the interpreter's own functions; here the program's clock is read around each
-insertion, and the object's size says whether it grew. The cost of reading the clock, its least difference, is subtracted.
+Section 2.5.3 instrumented the interpreter's own functions; here the program's clock is read around each
+insertion, and the object's size says whether it grew. The cost of
+reading the clock, its least difference, is subtracted.
 """
 
 import sys
+from pathlib import Path
 from time import perf_counter_ns
 
 kind, count, file = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -15,10 +17,8 @@ size = sys.getsizeof
 # All memory that is not the container's own is there before it grows.
 latencies, grew, items = [0] * count, [False] * count, [bytearray(1) for _ in range(count)]
 container = {"dict": dict, "set": set, "list": list}[kind]()
-if kind == "dict":
-    insert = container.__setitem__
-else:
-    insert = container.add if kind == "set" else container.append
+names = {"dict": "__setitem__", "set": "add", "list": "append"}
+insert = getattr(container, names[kind])
 before = size(container)
 for turn in range(count):
     if kind == "dict":
@@ -37,7 +37,7 @@ for turn in range(count):
     now = size(container)
     grew[turn] = now != before
     before = now
-with open(file, "w") as table:
+with Path(file).open("w") as table:
     table.write("index,latency_ns,binned\n")
     for turn in range(count):
-        table.write("%d,%d,%s\n" % (turn, latencies[turn], "true" if grew[turn] else "false"))
+        table.write(f"{turn},{latencies[turn]},{'true' if grew[turn] else 'false'}\n")

@@ -4,5 +4,5 @@ import sys
 
 size = int(sys.argv[1])
 mylist = []
-for i in range(size):
+for _ in range(size):
     mylist.append(bytearray(256))

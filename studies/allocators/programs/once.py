@@ -2,8 +2,8 @@
 
     once.py run_benchmark.py [ARGUMENT]
 
-Start-up, imports and set-up are left out, as note 19 of the thesis asks: the region is what the benchmark itself times, from one
-reading of pyperf's clock to the next, or the function that it gives to pyperf to time.
+Start-up, imports and set-up are left out, as note 19 of the thesis asks: the region is what the benchmark
+itself times, from one reading of pyperf's clock to the next, or the function that it gives to pyperf to time.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def read_clock():
 class Runner(pyperf.Runner):
     """Executes what it is given once, in this process."""
 
-    def bench_time_func(self, name, time_func, *args, **_):
+    def bench_time_func(self, _name, time_func, *args, **_):
         """Its own readings of the clock are the region, where it has any."""
         inside = "perf_counter" in inspect.getsource(inspect.unwrap(time_func))
         if not inside:
@@ -40,13 +40,13 @@ class Runner(pyperf.Runner):
         time_func(1, *args)
         disable()
 
-    def bench_func(self, name, func, *args, **_):
+    def bench_func(self, _name, func, *args, **_):
         """The whole call is the region."""
         enable()
         func(*args)
         disable()
 
-    def bench_async_func(self, name, func, *args, **_):
+    def bench_async_func(self, _name, func, *args, **_):
         """The whole call is the region, without its loop's making."""
         loop = asyncio.new_event_loop()
         enable()
@@ -56,4 +56,6 @@ class Runner(pyperf.Runner):
 
 pyperf.Runner, pyperf.perf_counter = Runner, read_clock
 script, sys.argv = sys.argv[1], sys.argv[1:]
+# Scripts import their neighbours.
+sys.path[0] = script.rpartition("/")[0]
 runpy.run_path(script, run_name="__main__")

@@ -6,7 +6,9 @@ use std::mem::offset_of;
 
 #[cfg(target_arch = "x86_64")]
 use super::HOT;
-use super::{Hot, hooks, timed};
+use super::Hot;
+use super::hooks::{self, Events};
+use super::timed::Timed;
 #[cfg(target_arch = "x86_64")]
 use crate::pending::WAITING;
 use crate::python::AllocatorTable;
@@ -30,13 +32,13 @@ pub static OBJ_TIMED: Entries = (
     timed_obj_malloc,
     timed_obj_calloc,
     timed_obj_realloc,
-    timed::obj_free,
+    hooks::obj_free::<Timed>,
 );
 pub static MEM_TIMED: Entries = (
     timed_mem_malloc,
     timed_mem_calloc,
     timed_mem_realloc,
-    timed::mem_free,
+    hooks::mem_free::<Timed>,
 );
 
 /// A table with our entries around another.
@@ -81,22 +83,22 @@ macro_rules! entries {
 }
 
 entries! {
-    obj_calloc => hooks::obj_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
-    mem_calloc => hooks::mem_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
-    obj_realloc => hooks::obj_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
-    mem_realloc => hooks::mem_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
-    timed_obj_malloc => timed::obj_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
-    timed_mem_malloc => timed::mem_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
-    timed_obj_calloc => timed::obj_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
-    timed_mem_calloc => timed::mem_calloc, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
-    timed_obj_realloc => timed::obj_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
-    timed_mem_realloc => timed::mem_realloc, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
+    obj_calloc => hooks::obj_calloc::<Events>, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
+    mem_calloc => hooks::mem_calloc::<Events>, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
+    obj_realloc => hooks::obj_realloc::<Events>, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
+    mem_realloc => hooks::mem_realloc::<Events>, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
+    timed_obj_malloc => hooks::obj_malloc::<Timed>, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+    timed_mem_malloc => hooks::mem_malloc::<Timed>, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+    timed_obj_calloc => hooks::obj_calloc::<Timed>, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
+    timed_mem_calloc => hooks::mem_calloc::<Timed>, "rcx", "x3", (_ctx: *mut c_void, _count: usize, _size: usize);
+    timed_obj_realloc => hooks::obj_realloc::<Timed>, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
+    timed_mem_realloc => hooks::mem_realloc::<Timed>, "rcx", "x3", (_ctx: *mut c_void, _block: *mut c_void, _size: usize);
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 entries! {
-    obj_malloc => hooks::obj_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
-    mem_malloc => hooks::mem_malloc, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+    obj_malloc => hooks::obj_malloc::<Events>, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
+    mem_malloc => hooks::mem_malloc::<Events>, "rdx", "x2", (_ctx: *mut c_void, _size: usize);
 }
 
 /// Sizes in bytes of small blocks that may be the table of a container: of a dictionary, in the domain of memory also
@@ -186,8 +188,8 @@ const MEM_MALLOC: usize = offset_of!(Hot, mem) + offset_of!(AllocatorTable, mall
 
 #[cfg(target_arch = "x86_64")]
 mallocs! {
-    obj_malloc => hooks::obj_malloc, hooks::obj_made, OBJ_TABLES, OBJ_MALLOC;
-    mem_malloc => hooks::mem_malloc, hooks::mem_made, MEM_TABLES, MEM_MALLOC;
+    obj_malloc => hooks::obj_malloc::<Events>, hooks::obj_made, OBJ_TABLES, OBJ_MALLOC;
+    mem_malloc => hooks::mem_malloc::<Events>, hooks::mem_made, MEM_TABLES, MEM_MALLOC;
 }
 
 /// From the beginning of [`super::Hot`] to the functions that free.
@@ -220,6 +222,6 @@ macro_rules! frees {
 }
 
 frees! {
-    obj_free => hooks::obj_free, OBJ_FREE;
-    mem_free => hooks::mem_free, MEM_FREE;
+    obj_free => hooks::obj_free::<Events>, OBJ_FREE;
+    mem_free => hooks::mem_free::<Events>, MEM_FREE;
 }

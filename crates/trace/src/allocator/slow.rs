@@ -10,7 +10,7 @@ use crate::latency::{self, Way, clock};
 use crate::ledger;
 use crate::pending::{self, Pending, WAITING, event_of};
 use crate::python::api;
-use crate::python::objects::{Kind, is_keys_size, is_set_size};
+use crate::python::objects::Kind;
 use crate::readable::{can_read, read_word};
 use crate::record::{count_here, find_place};
 use crate::sites::chain::{Steps, unwind};
@@ -40,6 +40,7 @@ fn is_learning() -> bool {
     pending::LEARNING.load(Relaxed)
 }
 
+#[inline(never)]
 fn count(event: Event) {
     if !is_learning() {
         count_here(event);
@@ -104,17 +105,6 @@ pub fn keys_made(block: u64, at: u64) {
 #[inline(never)]
 pub fn set_table_made(block: u64, at: u64) {
     table_made(Kind::Set, block, at);
-}
-
-/// A block of more than 512 bytes was returned.
-#[inline(never)]
-pub fn large_made(block: u64, size: u64, at: u64, is_mem: bool) {
-    if is_keys_size(size) {
-        table_made(Kind::Dict, block, at);
-    } else if is_mem && is_set_size(size) {
-        table_made(Kind::Set, block, at);
-    }
-    mapped_maybe(0, block, size);
 }
 
 #[inline(always)]
@@ -217,35 +207,40 @@ pub fn begin_realloc(old: u64, at: u64) -> Realloc {
     at_work(|| match classify(Kind::List, at) {
         Verdict::Not => {}
         Verdict::Is => count(Event::ListResize),
-        Verdict::Ask(site) => {
-            note_asked();
-            let candidates = find_containers(at, Kind::List, Some(old));
-            let steps = unwind(at);
-            if old == 0 {
-                let place = find_place();
-                pending::prepare(Pending {
-                    kind: Kind::List,
-                    block: 0,
-                    candidates,
-                    site,
-                    steps,
-                    place,
-                    call: None,
-                });
-                found = Realloc::Unknown;
-            } else {
-                let answer = if candidates.1 > 0 {
-                    Answer::Grown
-                } else {
-                    Answer::Other
-                };
-                if learn(site, answer, &steps, is_learning()) {
-                    count(Event::ListResize);
-                }
-            }
-        }
+        Verdict::Ask(site) => found = ask_about_list(old, at, site),
     });
     found
+}
+
+/// Look for the list whose items are reallocated.
+#[cold]
+#[inline(never)]
+fn ask_about_list(old: u64, at: u64, site: Option<Site>) -> Realloc {
+    note_asked();
+    let candidates = find_containers(at, Kind::List, Some(old));
+    let steps = unwind(at);
+    if old == 0 {
+        let place = find_place();
+        pending::prepare(Pending {
+            kind: Kind::List,
+            block: 0,
+            candidates,
+            site,
+            steps,
+            place,
+            call: None,
+        });
+        return Realloc::Unknown;
+    }
+    let answer = if candidates.1 > 0 {
+        Answer::Grown
+    } else {
+        Answer::Other
+    };
+    if learn(site, answer, &steps, is_learning()) {
+        count(Event::ListResize);
+    }
+    Realloc::Done
 }
 
 /// It succeeded.
@@ -305,13 +300,17 @@ pub fn mapped_maybe(old: u64, block: u64, size: u64) {
 static POOLS: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
 /// Whether a block that was moved lies in a pool.
+#[inline(always)]
 pub fn is_pool(block: u64, size: u64) -> bool {
-    let mask = hot().pool_mask.load(Relaxed);
-    let header = block & !mask;
-    let slot = &POOLS[(header / (mask + 1)) as usize % POOLS.len()];
-    if slot.load(Relaxed) == header {
-        return true;
-    }
+    let header = block & hot().pool_keep.load(Relaxed);
+    // Of pools of either size.
+    let slot = &POOLS[(header >> 12 ^ header >> 14) as usize % POOLS.len()];
+    slot.load(Relaxed) == header || is_new_pool(slot, header, size)
+}
+
+#[cold]
+#[inline(never)]
+fn is_new_pool(slot: &AtomicU64, header: u64, size: u64) -> bool {
     let class = (size + hot().padding.load(Relaxed) as u64 - 1) >> 4;
     let is_one = read_word(header + 32).is_some_and(|word| word >> 32 == class)
         && read_word(header).is_some_and(|word| (1..=1024).contains(&(word & 0xffff_ffff)));

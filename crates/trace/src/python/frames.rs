@@ -102,42 +102,44 @@ struct Quick {
     /// From the thread state to the frame; the second step is there up to 3.12.
     steps: [u64; 2],
     has_two: bool,
-    first_foreign_owner: u8,
-    owner: u64,
-    code: u64,
     instruction: u64,
-    code_type: u64,
 }
 
 static QUICK: OnceLock<Quick> = OnceLock::new();
 /// Whether the layout has been found right so often that it is read without care.
 static IS_TRIED: AtomicBool = AtomicBool::new(false);
 
-/// The address of the innermost frame's instruction, where that frame is the program's: no other code object has it
-/// while this one lives.
+/// The address of the instruction that the innermost frame is at, of whichever kind it is; 0 without a frame.
+///
+/// An address that was found in a frame of the program before is the program's: its code object is kept alive, so that
+/// nothing else lies there.
 #[inline(always)]
-pub fn innermost_instruction() -> Option<u64> {
+pub fn innermost_instruction() -> u64 {
     if !IS_TRIED.load(Ordering::Relaxed) {
-        return None;
+        return 0;
     }
-    let quick = QUICK.get()?;
+    let Some(quick) = QUICK.get() else { return 0 };
     let read = |place: u64| unsafe { *(place as *const u64) };
     let thread = unsafe { (quick.thread_state)() };
     if thread == 0 {
-        return None;
+        return 0;
     }
     let mut frame = read(thread + quick.steps[0]);
     if quick.has_two && frame != 0 {
         frame = read(frame + quick.steps[1]);
     }
     if frame == 0 {
-        return None;
+        return 0;
     }
-    let code = read(frame + quick.code) & !TAGS;
-    let owner = unsafe { *((frame + quick.owner) as *const u8) };
-    let is_program =
-        owner < quick.first_foreign_owner && code != 0 && read(code + 8) == quick.code_type;
-    is_program.then(|| read(frame + quick.instruction))
+    read(frame + quick.instruction)
+}
+
+/// The innermost frame and the address of its instruction, where that frame is the program's.
+pub fn innermost_with_instruction() -> Option<(Spot, u64)> {
+    let instruction = innermost_instruction();
+    let spot = innermost()?;
+    let owns = code::offset_in(spot.code, instruction) == spot.offset;
+    (instruction != 0 && owns).then_some((spot, instruction))
 }
 
 /// Let [`innermost_instruction`] be used once frames have been read with care often enough.
@@ -156,11 +158,7 @@ fn try_quick() {
         thread_state: api.thread_state,
         steps: [first, second.unwrap_or(0)],
         has_two: second.is_some(),
-        first_foreign_owner: layout.first_foreign_owner,
-        owner: layout.owner,
-        code: layout.code,
         instruction: layout.instruction,
-        code_type: api.types.code,
     });
     IS_TRIED.store(true, Ordering::Relaxed);
 }
