@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """A column."""
 
-    dependencies = [("datamill", "0016_quotas")]
+    dependencies = [("datamill", "0017_profiles")]
 
     operations = [
         migrations.AddField(
