@@ -66,7 +66,12 @@ class LookJudge:
 
     def check_end(self, after: Tables) -> None:
         """An experiment that was completed was looked at to its end."""
-        cancelled = {row.experiment for row in after.trials.values() if row.state == "cancelled"}
+        # Nothing is left to decide where no trial of a later batch can be made any more.
+        cancelled = {
+            row.experiment
+            for row in after.trials.values()
+            if row.state == "cancelled" or (row.state == "given_up" and not row.attempts)
+        }
         for experiment, plan in self._plans.items():
             state = after.experiments.get(experiment)
             design = plan.experiment.fleet.debug != "only"

@@ -77,7 +77,7 @@ FOUND = {
 FIRST_SEEDS = {
     "deadlines_are_forgotten": 26,
     "drained_workers_are_leased": 11,
-    "failing_packages_go_on": 3,
+    "failing_packages_go_on": 13,
     "hellos_are_ignored_after_silence": 5,
     "hellos_of_those_away_are_ignored": 7,
     "leases_go_to_two": 3,

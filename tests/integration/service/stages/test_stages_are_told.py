@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
+from integration.service.api_users import ApiUser
 from integration.service.fleets import START_S, fail_record, join, make_user, say, tell_record
 from integration.service.stages.test_stages_of_trials import (
     lease_round,
@@ -89,6 +91,24 @@ def test_a_bundle_says_which_file_is_the_profile_of_which_trials() -> None:
         measured.filter(needs__trial_id=made.profile).values_list("trial_id", flat=True)
     )
     assert len(made.trials) == len(failed.trials) == 4
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_pages_and_api_show_stages_and_what_a_trial_waits_for() -> None:
+    ada = ApiUser("ada")
+    experiment = submit_profiles([join().worker_id], "xz", trials=1)
+    client = Client()
+    client.force_login(make_user())
+    for path in (f"/experiments/{experiment}", "/queue"):
+        page = client.get(path).content.decode()
+        assert '<th scope="row">profile</th>' in page
+        assert '<td data-label="Waits for">build</td>' in page
+    page = client.get(f"/experiments/{experiment}/trials/t001").content.decode()
+    assert "None so far: waits for profile00001." in page
+    _, status = ada.get(f"/experiments/{experiment}")
+    assert [line["stage"] for line in status["stages"]] == ["build", "profile", "measure"]
+    _, trials = ada.get(f"/experiments/{experiment}/trials")
+    assert [line["needs"] for line in trials["trials"]] == ["", "build00001", "profile00001"]
 
 
 def test_stages_are_a_table_with_a_row_each() -> None:
