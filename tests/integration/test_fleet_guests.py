@@ -20,7 +20,7 @@ from acceptance.fleets import LocalFleet, find_bundle
 from integration.service.databases import DatabaseUnavailableError, serve_postgres
 
 from datamill.guests import Guest, GuestError, GuestUnavailableError, build_worker_image, choose_model
-from datamill.guests.images.boot_disk import find_boot_disk
+from datamill.guests.images.disk import find_boot_disk
 from datamill.guests.lab import LabGuest, add_guest, rewrite_url
 
 MOST_S = 900.0

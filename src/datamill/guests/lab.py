@@ -13,8 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from datamill.guests.emulator import MachineModel
-from datamill.guests.images.boot_disk import find_boot_disk
-from datamill.guests.images.disk import make_disk
+from datamill.guests.images.disk import find_boot_disk, make_disk
 from datamill.guests.images.image import GuestImage
 from datamill.guests.machine import Guest, GuestError
 

@@ -51,7 +51,10 @@ impl<'a> CrossTarget<'a> {
 
     /// Whether every executable that the build linked and left, by its path, is one of the target.
     pub fn check(&self, architectures: &BTreeMap<String, String>) -> Step<()> {
-        let Some((path, arch)) = architectures.iter().find(|(_, arch)| arch.as_str() != self.arch) else {
+        let Some((path, arch)) = architectures
+            .iter()
+            .find(|(_, arch)| arch.as_str() != self.arch)
+        else {
             return Ok(());
         };
         Err(failure(

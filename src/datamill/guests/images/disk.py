@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import cast
 
+from datamill.guests.images.cache import make_once
+from datamill.guests.images.image import GuestImage
 from datamill.guests.unavailable import GuestUnavailableError
 
 _LOG_MAGIC = 0x6A736677736872
@@ -29,6 +33,28 @@ def make_disk(path: Path, *, size_mib: int = 256, content: Path | None = None) -
     command = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", *filled, str(path)]
     subprocess.run(command, check=True, capture_output=True)
     return path
+
+
+def find_boot_disk(image: GuestImage) -> Path:
+    """Return a disk with what an image boots, named as Debian names it; made once beside the image.
+
+    Raises:
+        GuestUnavailableError: No disk can be made here.
+    """
+    disk = image.initramfs.with_suffix(".boot")
+
+    def make(unfinished: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            content = Path(folder)
+            (content / f"vmlinuz-{image.version}").write_bytes(image.kernel.read_bytes())
+            (content / f"initrd.img-{image.version}").write_bytes(image.initramfs.read_bytes())
+            size = sum(file.stat().st_size for file in content.iterdir())
+            make_disk(unfinished, size_mib=(size >> 20) + 24, content=content)
+
+    make_once(disk, make)
+    # As old as the image when it was last used, with which it is thrown away.
+    os.utime(disk)
+    return disk
 
 
 def copy_disk(disk: Path, copy: Path) -> None:
