@@ -110,6 +110,15 @@ def test_an_owner_sees_who_used_a_machine_and_what_it_earned() -> None:
     assert "What it did for whom" not in visit(bob, "/workers/fast")
 
 
+def test_a_machine_with_its_first_attempt_under_way_is_in_use() -> None:
+    fleet, root = Fleet(), ApiUser("root", admin=True)
+    assert "Nobody has used it yet" in visit(root, "/workers/fast")
+    fleet.lease()
+    page = visit(root, "/workers/fast")
+    assert "Nobody has used it yet" not in page
+    assert "Machine time is counted when an attempt ends" in page
+
+
 def test_noise_is_the_share_of_disturbed_trials_each_beside_those_of_its_experiment() -> None:
     lease = next(iter(Fleet().lease().values()))
     whole = make_record(lease)
