@@ -128,11 +128,15 @@ def _check_names(only: Sequence[str], offered: Collection[str]) -> None:
 
 def _run(command: Sequence[str], recordings: Sequence[_Recording], limit: int) -> int:
     room = [max(limit * _BYTES_A_CALL, 1 << 20) for _ in recordings]
-    filter_file = os.open(recordings[0].buffer.folder / "set_event_pid", os.O_WRONLY)
+    calls, *others = recordings
+    folder = calls.buffer.folder
+    filter_file = os.open(folder / "set_event_pid", os.O_WRONLY)
+    switch_file = os.open(folder / "tracing_on", os.O_WRONLY)
 
     def begin() -> None:
-        # In the new process, which is the first whose events are recorded.
+        # In the new process: with an empty filter, everybody's events would be recorded.
         os.write(filter_file, str(os.getpid()).encode())
+        os.write(switch_file, b"1")
         for _ in range(_IDLE_CALLS):
             os.getppid()
 
@@ -143,13 +147,14 @@ def _run(command: Sequence[str], recordings: Sequence[_Recording], limit: int) -
                 recording.buffer.put("tracing_on", "0")
 
     try:
-        for recording in recordings:
+        for recording in others:
             recording.buffer.put("tracing_on", "1")
         status = run_watched(
             command, environment=os.environ, look=look, every_s=_LOOK_EVERY_S, prepare=begin, verb=_VERB
         )
     finally:
         os.close(filter_file)
+        os.close(switch_file)
         for recording in recordings:
             recording.buffer.put("tracing_on", "0")
     look()
@@ -172,13 +177,12 @@ class _Recording:
         Raises:
             InputError: the kernel does not follow processes.
         """
-        # Nothing is recorded before the program's number is in the filter; process 1 makes it one.
-        if not self.buffer.put("set_event_pid", "1") or not self.buffer.put("options/event-fork", "1"):
+        # The program adds itself to the filter; an empty one lets everything through.
+        if not self.buffer.put("set_event_pid", "") or not self.buffer.put("options/event-fork", "1"):
             raise InputError(
                 "this kernel cannot record the events of one program and its children",
                 remedy="Use Linux 5.2 or later.",
             )
-        self.buffer.put("set_event_pid", "")
         # All at once where all are wanted: the kernel takes its time over each.
         at_once = not only and self.buffer.enable("syscalls")
         for name in {*only, IDLE_CALL, "execve", "execveat"} if only else {"*"}:
@@ -217,7 +221,7 @@ class _Recording:
 
     def _ask_for_functions(self) -> bool:
         put = self.buffer.put
-        taken = [name for name in REFILLS if put("set_ftrace_filter", name)]
+        taken = [name for name in REFILLS if put("set_ftrace_filter", name, add=True)]
         # A number first: with none, functions of all processes would be recorded.
         return (
             bool(taken)

@@ -45,10 +45,11 @@ class TraceBuffer:
         """Ask for an event by its path; return whether this kernel has it."""
         return self.put(f"events/{event}/enable", "1")
 
-    def put(self, name: str, text: str) -> bool:
-        """Write to one of the instance's files; return whether the kernel takes it."""
+    def put(self, name: str, text: str, *, add: bool = False) -> bool:
+        """Write to one of the instance's files, or add to a list; return whether the kernel takes it."""
         try:
-            with (self.folder / name).open("w", encoding="ascii") as file:
+            # Opened for writing anew, a list is emptied.
+            with (self.folder / name).open("a" if add else "w", encoding="ascii") as file:
                 file.write(text)
         except OSError:
             return False
