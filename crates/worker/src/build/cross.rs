@@ -65,7 +65,7 @@ impl<'a> CrossTarget<'a> {
                 self.arch
             ),
             format!(
-                "Let setup.sh build with $CC, $CXX and $AR, or ./configure --host=$CHOST, and remove programs that it built to execute itself; or write build_on = \"worker\". Here $CC was {}-gcc.",
+                "Change setup.sh so that it builds with $CC, $CXX and $AR, or ./configure --host=$CHOST, and removes programs that it built to execute itself; or write build_on = \"worker\". Here $CC was {}-gcc.",
                 self.triplet
             ),
         ))

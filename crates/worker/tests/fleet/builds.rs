@@ -128,7 +128,7 @@ fn a_build_that_removes_files_says_that_it_cannot_be_shipped() {
 fn a_build_for_another_architecture_is_one_or_fails_by_the_name_of_what_is_not() {
     let compiler = "/usr/bin/aarch64-linux-gnu-gcc";
     if std::env::consts::ARCH == "aarch64" || !std::path::Path::new(compiler).exists() {
-        eprintln!("SKIPPED: there is no {compiler} here, or it is no cross compiler");
+        eprintln!("SKIPPED: {compiler} is not here, or this machine is an aarch64 one");
         return;
     }
     let folder = Folder::new("cross");

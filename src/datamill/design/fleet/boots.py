@@ -41,7 +41,7 @@ def check_boots(experiment: Experiment) -> None:
         return
     if any(choice.name == _REBOOT_FACTOR for choice in experiment.choices):
         raise InputError(
-            f'with "{named.name}" every trial has a boot of its own, and "{_REBOOT_FACTOR}" says otherwise',
+            f'"{named.name}" boots the machine before every trial, and "{_REBOOT_FACTOR}" says otherwise',
             where=named.where or f"factor {named.name}",
             remedy=f'Leave "{_REBOOT_FACTOR}" out.',
         )
