@@ -296,7 +296,7 @@ fn the_fleet_inventory_is_printed() {
         .unwrap();
     assert!(told.status.success());
     let inventory: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!(inventory["schema"], 3);
+    assert_eq!(inventory["schema"], 4);
     assert!(inventory["factors"].as_array().unwrap().len() > 5);
     assert!(inventory["free_disk_bytes"].as_u64() > Some(0));
     assert!(
