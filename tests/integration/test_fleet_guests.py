@@ -281,7 +281,7 @@ def boot_with_parameters(fleet: GuestFleet) -> None:
     assert seen == {"default": [], "mitigations=off": ["mitigations=off"]}
     fleet.wait(
         "the machine is in its own boot again",
-        lambda: guest.run("cat /proc/cmdline").output.split() == own,
+        lambda: insist(guest, "cat /proc/cmdline").split() == own,
         every_s=2.0,
     )
 
