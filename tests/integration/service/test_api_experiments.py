@@ -117,7 +117,11 @@ def test_nobody_gets_in_without_a_key_or_with_one_that_was_revoked() -> None:
     answer = Client().get("/api/experiments")
     assert answer.status_code == 401
     assert answer.json()["message"] == "there is no key"
-    assert ada.get("/me") == (200, {"user": "ada", "admin": False, "datamill": "0.1.0"})
+    whole = ["read", "submit", "publish", "machines", "account", "admin"]
+    assert ada.get("/me") == (
+        200,
+        {"user": "ada", "admin": False, "datamill": "0.1.0", "scopes": whole},
+    )
     assert revoke_api_key(ada.user, "test") == 1
     assert ada.get("/me")[0] == 401
     assert list(Event.objects.filter(user="ada").values_list("kind", flat=True)) == [
