@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from nightly import choose_count
+from nightly import NIGHTLY, choose_count
 
 from simulation.forks import TESTS, Forks, forking
 from simulation.planting import list_plants
@@ -92,7 +92,6 @@ FIRST_SEEDS = {
     "rests_never_end": 18,
     "spares_are_not_used": 17,
     "spares_are_nothing_special": 17,
-    "stopped_packages_are_retried": 81,
     "stops_are_not_told": 3,
     "subjects_are_not_compared": 7,
     "trials_never_move": 4,
@@ -100,8 +99,9 @@ FIRST_SEEDS = {
     "trials_wait_for_failed_profiles": 3,
 }
 LAST_SEED = 60
-#: Those of bugs that show only where much comes together.
-LAST_SEEDS = {"stopped_packages_are_retried": 90}
+#: Bugs that show only where much comes together, in none of the first hundreds of seeds: looked for at night.
+RARE = {"stopped_packages_are_retried"}
+LAST_RARE_SEED = 3000
 
 
 def simulate(*options: str, hash_seed: str = "random") -> tuple[int, str]:
@@ -164,7 +164,11 @@ def test_every_bug_that_can_be_planted_is_looked_for() -> None:
 
 @pytest.mark.parametrize("plant", sorted(FOUND))
 def test_a_planted_bug_is_found(forks: Forks, plant: str) -> None:
-    seeds = f"{FIRST_SEEDS.get(plant, 0)}..{LAST_SEEDS.get(plant, LAST_SEED)}"
+    if plant in RARE and not NIGHTLY:
+        pytest.skip(
+            "one of hundreds of seeds shows it: `make nightly` looks, test_coordinator_stops always does"
+        )
+    seeds = f"{FIRST_SEEDS.get(plant, 0)}..{LAST_RARE_SEED if plant in RARE else LAST_SEED}"
     status, text = forks.simulate("--seeds", seeds, "--plant", plant, "--until-found")
     assert status == 1, text[-5000:]
     violations = [line for line in text.splitlines() if line.startswith("  violation:")]
