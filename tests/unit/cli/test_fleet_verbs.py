@@ -49,6 +49,7 @@ PLAN = msgspec.convert(
         "debug_trials": 2,
         "reboot": "trial",
         "debug": "first",
+        "profiled": [],
         "finish_s": None,
         "warnings": ["few of them."],
         "missing_files": [],
