@@ -59,7 +59,7 @@ class StageJudge:
             self._object(f"{name} waits for ever: {of}")
 
     def check_end(self, after: Tables) -> None:
-        """An event tells of every profile that is missing to trials which were given up for it."""
+        """Every missing profile for which trials were given up has its event."""
         told = {
             (experiment, detail.split(" ", 1)[0])
             for experiment, detail in self._read(

@@ -14,7 +14,7 @@ pub(crate) enum ExecutableType {
     Fixed,
 }
 
-/// Architecture that an executable is for, as `uname -m` says it; `None` when the file is gone, or is none, and
+/// Architecture that an executable is for, as `uname -m` says it; `None` when the file is gone or no executable, and
 /// "unknown" of a machine that nothing is known of.
 pub(crate) fn read_architecture(path: &Path) -> Option<&'static str> {
     read_executable_type(path)?;

@@ -82,7 +82,7 @@ class AnalysisHead(msgspec.Struct, frozen=True):
 
 
 class TrialLine(msgspec.Struct, frozen=True):
-    """A trial; `failure` says why its latest attempt did not count, or why there is none.
+    """A trial; `failure` says why its latest attempt did not count, or why none was made.
 
     Debug trials, builds and profiles end `done`. `needs` is the trial that must be done before.
     """

@@ -41,7 +41,7 @@ UPDATE datamill_trial SET state = 'planned' WHERE id IN (
 
 @dataclass(frozen=True, slots=True)
 class EndedNeed:
-    """A build or a profile that ended: `done`, or else with the `reason` why there is none."""
+    """A build or a profile that ended: `done`, or else the `reason` why it failed."""
 
     row: int
     trial_id: str
@@ -59,7 +59,7 @@ def settle_dependents(ended: Iterable[EndedNeed]) -> list[NewEvent]:
     """Let trials go whose build or profile is done, and end those that wait for one that never will be.
 
     Measuring trials without a build made for them build where they run. A profile without its build, and a
-    trial without its profile, are given up: whoever asked for profiles wants them before anything is
+    trial without its profile, are given up: users who ask for profiles want them before anything is
     measured.
 
     Returns:
