@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from datamill.cli.allocators.options import OF_A_PROGRAM, ask_json, ask_program, ask_quiet, ask_table
 from datamill.cli.allocators.tables import check_place, check_table, write_table
 from datamill.cli.console import clean_for_terminal
 from datamill.conduct.tracing.trace_kernel import KernelTrace, trace_kernel
@@ -25,36 +26,14 @@ from datamill.report.tables.envelope import write_result
 MOST_CALLS = 1_000_000
 
 
-@click.command(
-    context_settings={
-        "ignore_unknown_options": True,
-        "allow_interspersed_args": False,
-        "max_content_width": 100,
-    }
-)
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGUMENT...")
-@click.option(
-    "--latencies",
-    type=click.Path(path_type=Path),
-    metavar="FILE.parquet",
-    help="Write a row for each system call, as Parquet or CSV.",
-)
-@click.option(
-    "--requests",
-    type=click.Path(path_type=Path),
-    metavar="FILE.parquet",
-    help="Follow block requests too, those of the whole machine, and write a row for each.",
-)
+@click.command(context_settings=OF_A_PROGRAM)
+@ask_program
+@ask_table("--latencies", "Write a row for each system call, as Parquet or CSV.")
+@ask_table("--requests", "Follow block requests too, those of the whole machine, and write a row for each.")
 @click.option(
     "--only", default="", metavar="CALL,…", help="System calls that are recorded [all]: mmap,read,write."
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write what was found as JSON.",
-)
+@ask_json
 @click.option(
     "--calls",
     type=click.IntRange(1, 1 << 24),
@@ -65,7 +44,7 @@ MOST_CALLS = 1_000_000
 @click.option(
     "--lines", type=click.IntRange(0), default=12, metavar="N", help="System calls in the report [12]."
 )
-@click.option("--quiet", is_flag=True, help="Print no report.")
+@ask_quiet
 def kernel(
     command: tuple[str, ...],
     latencies: Path | None,
@@ -79,10 +58,9 @@ def kernel(
     """Run a program and record its system calls: how long each took, and what the kernel did in it.
 
     Says in which the kernel's allocator of objects filled a cache or got pages, and with --requests which
-    block
-    requests were queued, merged, split or bounced. This takes root, and tracepoints of the kernel; what yours
-    does not show is said. Children of the program are followed. The program has this terminal, and its exit
-    status and signals are passed on; the report goes to standard error.
+    block requests were queued, merged, split or bounced. This takes root, and tracepoints of the kernel;
+    what yours does not show is said. Children of the program are followed. The program has this terminal,
+    and its exit status and signals are passed on; the report goes to standard error.
 
     \b
       datamill allocators kernel --latencies calls.parquet -- ./program argument

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from datamill.allocators.events import EVENTS
+from datamill.cli.allocators.options import OF_A_PROGRAM, ask_json, ask_program, ask_quiet, ask_table
 from datamill.cli.allocators.tables import check_place, check_table, write_table
 from datamill.cli.console import clean_for_terminal
 from datamill.cli.timing.passing_lines import PassingLines
@@ -30,21 +31,9 @@ from datamill.report.tables.envelope import write_result
 MOST_CALLS = 2_000_000
 
 
-@click.command(
-    context_settings={
-        "ignore_unknown_options": True,
-        "allow_interspersed_args": False,
-        "max_content_width": 100,
-    }
-)
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGUMENT...")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write what was found as JSON.",
-)
+@click.command(context_settings=OF_A_PROGRAM)
+@ask_program
+@ask_json
 @click.option(
     "--metrics",
     type=click.Path(path_type=Path),
@@ -58,17 +47,9 @@ MOST_CALLS = 2_000_000
     metavar="FILE",
     help="Write stacks as drawers of flame graphs read them; implies --stacks.",
 )
-@click.option(
-    "--latencies",
-    type=click.Path(path_type=Path),
-    metavar="FILE.parquet",
-    help="Write the latency of every allocation request, fast ones too, as Parquet or CSV.",
-)
-@click.option(
-    "--served",
-    type=click.Path(path_type=Path),
-    metavar="FILE.parquet",
-    help="Write, in place of them, what a server did for each request that it read from a socket.",
+@ask_table("--latencies", "Write the latency of every allocation request, fast ones too, as Parquet or CSV.")
+@ask_table(
+    "--served", "Write, in place of them, what a server did for each request that it read from a socket."
 )
 @click.option(
     "--calls",
@@ -107,7 +88,7 @@ MOST_CALLS = 2_000_000
     is_flag=True,
     help="Show the source of lines with events, and where memory could be asked for at once.",
 )
-@click.option("--quiet", is_flag=True, help="Print no report.")
+@ask_quiet
 @click.option(
     "--live/--no-live", default=None, help="Show totals while the program runs [where it prints elsewhere]."
 )
@@ -131,10 +112,9 @@ def trace(
 ) -> None:
     """Run a program and count its allocations that take the slow path.
 
-    Of CPython 3.11 to 3.14 they are counted by line; of any other program, by where it calls malloc or what
-    is
-    like it. Children of the program are followed. The program has this terminal, and its exit status and
-    signals are passed on; the report goes to standard error.
+    Of CPython 3.11 to 3.14 they are counted by line; of any other program, by where it calls malloc or
+    what is like it. Children of the program are followed. The program has this terminal, and its exit
+    status and signals are passed on; the report goes to standard error.
 
     \b
       datamill allocators trace -- python script.py
