@@ -34,7 +34,10 @@ PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--
 
 # What crates show in their documents is text, which rustdoc need not read to find that out; programs under examples/,
 # which `make lint` compiles, are not linked.
-CARGO_TEST := cargo test --quiet --workspace --tests --locked
+# Twice as many at once as processors, as they wait half of their time.
+CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
+# Tests are compiled by one process, while those of Rust leave time; else each of pytest's compiles all.
+COMPILE_TESTS := $(BIN)/pytest --collect-only --quiet >/dev/null 2>&1
 
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
@@ -48,7 +51,7 @@ help: ## list the targets
 	@echo '             FULL=1                                    the published design: 1800 trials'
 	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
 	@echo 'make test    the tests that prove a change, Rust and Python; says what it leaves to make check'
-	@echo 'make check   the other tests: live R, PostgreSQL, a browser, guests, kills, rates; half an hour'
+	@echo 'make check   the other tests: live R, PostgreSQL, a browser, guests, attacks, kills, rates; half an hour'
 	@echo 'make prove   both in one go, which takes less than one after the other'
 	@echo 'make nightly the same, with everything that is random or killed repeated more often; hours'
 	@echo 'make hostile the attacks alone, as strangers, users, packages and workers, and a table of them'
@@ -121,7 +124,9 @@ rust-tests:
 test: setup
 	@# Both, whatever the first finds.
 	@status=0; \
+	$(COMPILE_TESTS) & \
 	$(CARGO_TEST) --no-fail-fast || status=1; \
+	wait; \
 	$(PYTEST) --stage change || status=1; \
 	exit $$status
 
@@ -134,7 +139,9 @@ check: setup
 prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
 prove: setup
 	@status=0; \
+	$(COMPILE_TESTS) & \
 	$(CARGO_TEST) --no-fail-fast || status=1; \
+	wait; \
 	$(PYTEST) $(LIVE) || status=1; \
 	exit $$status
 

@@ -11,7 +11,7 @@ from datamill.analysis.gate.power import find_slowdowns
 from datamill.analysis.sequential.rounds import Rounds
 
 ALPHA, ROUNDS, BENCHMARKS = 0.05, 60, 5
-RUNS = choose_count(60, 1000)
+RUNS = choose_count(40, 1000)
 #: One execution of each benchmark in each revision, by build: (rounds, benchmarks, revisions, executions).
 Noise = Callable[[np.random.Generator, tuple[int, int, int, int]], np.ndarray]
 

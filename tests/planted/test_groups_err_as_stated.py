@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from nightly import choose_count
 from scipy.stats import binom
 
 from datamill.analysis.distribution.summary import summarize_distributions
@@ -18,7 +19,7 @@ from datamill.analysis.groups.ranks.stratified_ranks import compare_van_elteren
 from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 
-REPLICATIONS = 1000
+REPLICATIONS = choose_count(500, 2000)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 

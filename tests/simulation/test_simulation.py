@@ -20,7 +20,7 @@ from simulation.planting import list_plants
 
 #: The first prove a change, the whole check adds the rest, and the night has 10 000: docs/simulation.md.
 FIRST = 12
-SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(60, 10_000)))
+SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(36, 10_000)))
 #: Busy fleets whose users' shares are held against what they were promised.
 BUSY_SEEDS = choose_count(3, 1000)
 #: What finds each planted bug, a pattern, within the seeds that every change runs.
@@ -144,7 +144,7 @@ def test_each_user_receives_what_was_promised() -> None:
     assert done.stdout.rstrip().endswith("0 violations")
 
 
-@pytest.mark.parametrize("seed", ["3", "11"])
+@pytest.mark.parametrize("seed", ["3", "11"][: choose_count(1, 2)])
 def test_a_replay_in_another_process_is_exact(seed: str) -> None:
     first = simulate("--replay", seed, "--trace", hash_seed="1")
     second = simulate("--replay", seed, "--trace", hash_seed="2")
