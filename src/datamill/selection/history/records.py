@@ -47,7 +47,8 @@ class Observation(msgspec.Struct, frozen=True):
     """One execution of a benchmark of a program.
 
     `session` are executions in one random order, `place` the place in it. `failure` is empty where the
-    command ended well; values are then not None.
+    command ended well; values are then not None. `machine` is the one of a fleet that executed it; empty for
+    the one that collects.
     """
 
     program: str
@@ -60,12 +61,14 @@ class Observation(msgspec.Struct, frozen=True):
     system_ns: int | None = None
     peak_memory_bytes: int | None = None
     failure: str = ""
+    machine: str = ""
 
 
 class WorkCount(msgspec.Struct, frozen=True):
-    """Instructions that all processes of a benchmark executed, as the profiler counted them."""
+    """Instructions that all processes of a benchmark executed, as the profiler counted them on `machine`."""
 
     program: str
     benchmark: str
     instructions: int | None
     failure: str = ""
+    machine: str = ""

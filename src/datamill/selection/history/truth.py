@@ -44,8 +44,13 @@ def find_threshold(setting: TruthSetting) -> float:
 
 
 def judge_counts(old: WorkCount | None, new: WorkCount | None, setting: TruthSetting) -> Truth:
-    """Compare instructions that all processes of a benchmark executed: changed from the threshold on."""
+    """Compare instructions that all processes of a benchmark executed: changed from the threshold on.
+
+    Nothing is said where different machines counted: their libraries do the same in other instructions.
+    """
     if old is None or new is None or not old.instructions or new.instructions is None:
+        return UNKNOWN
+    if old.machine != new.machine:
         return UNKNOWN
     changed = abs(new.instructions - old.instructions) >= find_threshold(setting) * old.instructions
     return Truth(changed, new.instructions / old.instructions)
@@ -57,7 +62,8 @@ def judge_times(old: Sequence[Observation], new: Sequence[Observation], setting:
     `mann-whitney`: the two-sided exact test at 0.05 and no threshold unless one is set (thesis 2019, 1.6).
     `relevant`: the random-effects comparison detects a difference (EPEW 2006), and the ratio of the means
     differs from 1 by at least the threshold. Executions of a common session are taken, of the one that has
-    most of both; without one all are, although the machine may have changed between.
+    most of both; without one all of one machine are, although it may have changed between. Executions of
+    different machines are never compared.
     """
     first, second = _take_together(old, new, setting.response)
     if min(len(first), len(second)) < REPETITIONS:
@@ -83,17 +89,32 @@ def judge_times(old: Sequence[Observation], new: Sequence[Observation], setting:
 def _take_together(
     old: Sequence[Observation], new: Sequence[Observation], response: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    before = Counter(item.session for item in old if not item.failure)
-    after = Counter(item.session for item in new if not item.failure)
+    # A session of several machines is one on each of them.
+    before, after = _count_by_place(old), _count_by_place(new)
     common = {
-        name: min(before[name], after[name])
-        for name in before
-        if min(before[name], after[name]) >= REPETITIONS
+        place: min(before[place], after[place])
+        for place in before
+        if min(before[place], after[place]) >= REPETITIONS
     }
-    session = max(sorted(common), key=lambda name: common[name]) if common else None
+    chosen = max(sorted(common), key=lambda place: common[place]) if common else None
+    if chosen is None:
+        machines = {
+            machine: min(
+                sum(count for (name, _), count in counts.items() if name == machine)
+                for counts in (before, after)
+            )
+            for machine, _ in sorted(before)
+        }
+        machine = max(machines, key=lambda name: machines[name]) if machines else ""
+    else:
+        machine = chosen[0]
 
     def read(items: Sequence[Observation]) -> np.ndarray:
-        kept = [item for item in items if not item.failure and session in (None, item.session)]
+        kept = [
+            item
+            for item in items
+            if not item.failure and item.machine == machine and chosen in (None, (machine, item.session))
+        ]
         values = (
             item.wall_ns if response == "wall" else (item.user_ns or 0) + (item.system_ns or 0)
             for item in kept
@@ -101,6 +122,11 @@ def _take_together(
         return np.asarray([value for value in values if value], dtype=np.float64)
 
     return read(old), read(new)
+
+
+def _count_by_place(items: Sequence[Observation]) -> Counter[tuple[str, str]]:
+    """Executions by machine and session."""
+    return Counter((item.machine, item.session) for item in items if not item.failure)
 
 
 def _nest(version: str, values: np.ndarray) -> NestedValues:

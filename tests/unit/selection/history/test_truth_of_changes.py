@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from datamill.selection.history.records import Observation, WorkCount
 from datamill.selection.history.settings import TruthSetting
-from datamill.selection.history.truth import judge_counts, judge_times
+from datamill.selection.history.truth import UNKNOWN, judge_counts, judge_times
 
 
 def observe(program, values, session="one"):
@@ -55,6 +56,27 @@ def test_executions_of_a_common_session_are_compared():
     old = observe("a", OLD) + observe("a", [2 * value for value in OLD], "two")
     new = observe("b", [2 * value for value in OLD], "two")
     assert judge_times(old, new, TruthSetting("mann-whitney")).changed is False
+
+
+def test_executions_of_different_machines_are_never_compared():
+    # The second machine is twice as slow. One session has both programs, but on one machine each.
+    slow = [2 * value for value in OLD]
+    old = on("fast", observe("a", OLD))
+    assert judge_times(old, on("slow", observe("b", slow)), TruthSetting("relevant")) == UNKNOWN
+    # Both machines have one program, and the slow one the other as well.
+    both = old + on("slow", observe("a", slow, "two"))
+    found = judge_times(both, on("slow", observe("b", slow, "three")), TruthSetting("relevant"))
+    assert (found.changed, found.ratio) == (False, 1.0)
+
+
+def test_instructions_that_different_machines_counted_are_never_compared():
+    old, new = WorkCount("a", "bench", 100, machine="one"), WorkCount("b", "bench", 200, machine="other")
+    assert judge_counts(old, new, TruthSetting("instructions")) == UNKNOWN
+    assert judge_counts(old, on("one", [new])[0], TruthSetting("instructions")).changed
+
+
+def on(machine, items):
+    return [msgspec.structs.replace(item, machine=machine) for item in items]
 
 
 def test_counted_instructions_change_from_the_threshold_on():
