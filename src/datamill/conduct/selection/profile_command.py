@@ -112,27 +112,28 @@ def count_command(
                 remedy=f"Give it less work, or more time: {argument('timeout', verb='selection profile')}.",
             ) from error
         if done.returncode != 0:
-            said = _quote_last(done.stderr) or _quote_last(done.stdout)
+            said = quote_last(done.stderr) or quote_last(done.stdout)
             raise InputError(f"ends with status {done.returncode} under valgrind{said}", where=command[0])
-        return _add_up(sorted(Path(folder).glob("counts.*")), programs)
+        seen = {program: str(program.resolve()) for program in programs}
+        return add_up_counts(sorted(Path(folder).glob("counts.*")), seen)
 
 
-def _quote_last(written: bytes) -> str:
-    """The last line of a command's own, without what valgrind writes beside it."""
+def quote_last(written: bytes) -> str:
+    """Return the last line of a command's own in quotes, without what valgrind writes beside it."""
     lines = written.decode(errors="replace").strip().splitlines()
     own = [line.strip() for line in lines if line.strip() and not _OF_VALGRIND.match(line)]
     return f'; it said: "{own[-1][-_QUOTED_CHARACTERS:]}"' if own else ""
 
 
-def _add_up(files: Sequence[Path], programs: Sequence[Path]) -> CountedWork:
-    """The counts of all processes together."""
+def add_up_counts(files: Sequence[Path], programs: Mapping[Path, str]) -> CountedWork:
+    """Return the counts of all processes together, a file each; `programs` have what the profiler called them."""
     total: dict[Path, dict[str, SymbolCounts]] = {program: {} for program in programs}
     instructions = 0
     for file in files:
         lines = file.read_text(errors="replace").splitlines()
         instructions += read_total(lines)
-        for program in programs:
-            for symbol, counts in read_callgrind(lines, str(program.resolve())).items():
+        for program, name in programs.items():
+            for symbol, counts in read_callgrind(lines, name).items():
                 kept = total[program].setdefault(symbol, SymbolCounts())
                 kept.calls += counts.calls
                 kept.instructions += counts.instructions

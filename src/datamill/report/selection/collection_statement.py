@@ -17,6 +17,8 @@ def summarize_collection(outcome: CollectionOutcome) -> list[str]:
         f"{count_nouns(outcome.programs, 'different program')}; "
         f"{format_count(outcome.profiled)} profiled, {count_nouns(outcome.observations, 'observation')}."
     ]
+    if outcome.machine:
+        sentences.append(f"All of it was built and measured on {outcome.machine}, a machine of the fleet.")
     sentences += [
         finish_sentence(f"{count_nouns(count, 'version')} without programs: {reason}")
         for reason, count in outcome.reasons[:_MOST_REASONS]
@@ -28,5 +30,5 @@ def summarize_collection(outcome: CollectionOutcome) -> list[str]:
         for name, reason, count in outcome.failing[:_MOST_REASONS]
     ]
     if not outcome.finished:
-        sentences.append("The time is over before all is done: type the command again to go on.")
+        sentences.append("Not all of it is done: type the command again to go on.")
     return sentences

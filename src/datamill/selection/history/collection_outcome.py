@@ -11,7 +11,7 @@ class CollectionOutcome:
 
     `walked` counts the commits that were asked for, `fresh` those that were built now; `reasons` are those
     of failed versions with their numbers, `failing` benchmarks that fail with some programs. `warnings` are
-    sentences.
+    sentences. `machine` is the one of a fleet that built and measured; empty for the one that collects.
     """
 
     walked: int
@@ -25,3 +25,4 @@ class CollectionOutcome:
     reasons: tuple[tuple[str, int], ...]
     failing: tuple[tuple[str, str, int], ...]
     warnings: tuple[str, ...]
+    machine: str = ""

@@ -54,8 +54,9 @@ class TruthSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SelectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file of a project.
 
-    `binaries` are paths in the checkout; `keep` are further paths that benchmarks need of a version. `setup`
-    is executed once before benchmarks, in the folder of the file. Times are texts such as `10min`.
+    `binaries` are paths in the checkout; `keep` are further paths that benchmarks need of a version. `inputs`
+    are paths in the folder of the file that benchmarks need: machines of a fleet have nothing else of it.
+    `setup` is executed once before benchmarks, in the folder of the file. Times are texts such as `10min`.
     """
 
     binaries: tuple[str, ...]
@@ -65,6 +66,7 @@ class SelectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     truth: TruthSetting = TruthSetting()
     name: str = ""
     keep: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     setup: str = ""
     repetitions: int = REPETITIONS
     build_timeout: str = "30min"
@@ -117,6 +119,9 @@ def _check(settings: SelectionSettings, where: str) -> None:
     for path in paths:
         if not path or path.startswith("/") or ".." in path.split("/"):
             refuse(f'"{path}" is not a path inside a checkout', "Name it from the top of the repository.")
+    for path in settings.inputs:
+        if not path or path.startswith("/") or ".." in path.split("/"):
+            refuse(f'the input "{path}" is not in the folder of this file', "Name it from that folder.")
     names = [item.name for item in settings.benchmark]
     for name in names:
         if not name or names.count(name) > 1:

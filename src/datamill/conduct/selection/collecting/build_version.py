@@ -22,7 +22,7 @@ from datamill.selection.history.settings import BuildSetting, SelectionSettings
 #: What a make that started us tells those that it starts itself.
 _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 #: Programs that write the time of their build get the same one each time: their binaries are then equal.
-_BUILD_TIME = "1000000000"
+BUILD_TIME = "1000000000"
 _QUOTED_CHARACTERS = 400
 
 
@@ -62,7 +62,7 @@ def build_version(
     (work / "git").mkdir(parents=True)
     source = work / "source"
     try:
-        _check_out(history, commit, source, work / "git")
+        check_out(history, commit, source, work / "git")
         build = choose_build(settings, history, commit)
         if build is None and settings.build:
             return BuiltVersion("failed", reason="no build of the settings is for this commit")
@@ -73,16 +73,17 @@ def build_version(
             if answer.failure is not None or answer.run is None or answer.run.exit_code != 0:
                 return BuiltVersion("failed", reason=_describe(answer), build_s=seconds)
         paths = (build.binaries if build is not None else ()) or settings.binaries
-        return _read_binaries(source, paths, settings.keep, store, seconds)
+        return read_binaries(source, paths, settings.keep, store, seconds)
     except InputError as error:
         return BuiltVersion("failed", reason=" ".join(str(error).split()))
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _read_binaries(
+def read_binaries(
     source: Path, paths: tuple[str, ...], keep: tuple[str, ...], store: SelectionStore, seconds: float
 ) -> BuiltVersion:
+    """Read and keep the binaries that a build of so many seconds left below a folder."""
     missing = [path for path in paths if not (source / path).is_file()]
     if missing:
         return BuiltVersion("failed", reason=f"the build makes no {', '.join(missing)}", build_s=seconds)
@@ -102,15 +103,20 @@ def _read_head(path: Path) -> bytes:
         return b""
 
 
-def _check_out(history: GitHistory, commit: str, folder: Path, scratch: Path) -> None:
+def check_out(history: GitHistory, commit: str, folder: Path, scratch: Path) -> None:
+    """Write the files of a commit into a folder, those of submodules too.
+
+    Raises:
+        InputError: a submodule is not in the user's files, or lacks its commit.
+    """
     trees = GitTrees(history.top, scratch)
     tree = trees.find(commit)
     trees.export(tree, folder)
     for path in trees.list_submodules(tree):
-        _check_out_submodule(history, tree, path, folder, scratch)
+        __check_out_submodule(history, tree, path, folder, scratch)
 
 
-def _check_out_submodule(history: GitHistory, tree: GitTree, path: str, folder: Path, scratch: Path) -> None:
+def __check_out_submodule(history: GitHistory, tree: GitTree, path: str, folder: Path, scratch: Path) -> None:
     """Put the files of a submodule in their place, from the clone in the user's files.
 
     Raises:
@@ -126,7 +132,7 @@ def _check_out_submodule(history: GitHistory, tree: GitTree, path: str, folder: 
     place = folder / path
     if place.exists():
         place.rmdir()
-    _check_out(GitHistory(clone), commit, place, inner)
+    check_out(GitHistory(clone), commit, place, inner)
 
 
 def _run_build(
@@ -140,7 +146,7 @@ def _run_build(
             variables={
                 # The checkout lies in the user's repository, whose state it must not ask for.
                 "GIT_CEILING_DIRECTORIES": str(source.parent),
-                "SOURCE_DATE_EPOCH": _BUILD_TIME,
+                "SOURCE_DATE_EPOCH": BUILD_TIME,
                 **{name: "" for name in _OF_MAKE if name in os.environ},
             },
             input=None,
@@ -155,11 +161,22 @@ def _run_build(
 def _describe(answer: CommandAnswer) -> str:
     if answer.failure is not None:
         return f"{answer.failure.message} {answer.failure.remedy}".strip()
-    words = " ".join(answer.stderr_tail.split())[-_QUOTED_CHARACTERS:]
-    said = f'; it said: "{words}"' if words else ""
     run = answer.run
-    if run is not None and run.timed_out:
+    if run is None:
+        return "the build could not be measured"
+    return describe_failed_build(
+        answer.stderr_tail, timed_out=run.timed_out, signal=run.signal, exit_code=run.exit_code
+    )
+
+
+def describe_failed_build(
+    stderr_tail: str, *, timed_out: bool, signal: int | None, exit_code: int | None
+) -> str:
+    """Return how a build ended, and what it said last."""
+    words = " ".join(stderr_tail.split())[-_QUOTED_CHARACTERS:]
+    said = f'; it said: "{words}"' if words else ""
+    if timed_out:
         return f"the build takes longer than it may{said}"
-    if run is not None and run.signal is not None:
-        return f"the build was ended by signal {run.signal}{said}"
-    return f"the build ended with status {run.exit_code if run is not None else '?'}{said}"
+    if signal is not None:
+        return f"the build was ended by signal {signal}{said}"
+    return f"the build ended with status {exit_code}{said}"

@@ -9,20 +9,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from datamill.conduct.selection.collecting.build_version import build_version
+from datamill.conduct.selection.collecting.collected_versions import (
+    describe_version,
+    link_versions,
+    list_left,
+    sum_up,
+)
 from datamill.conduct.selection.collecting.commands import run_setup
 from datamill.conduct.selection.collecting.measure_programs import measure_session, plan_session
 from datamill.conduct.selection.collecting.profile_program import profile_program
 from datamill.conduct.selection.collecting.walked_history import GitHistory, WalkedCommit
 from datamill.conduct.selection.profile_command import find_profiler
+from datamill.conduct.selection.store.fleet_origin import check_collected_here
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
-from datamill.selection.history.ancestry import find_closest
 from datamill.selection.history.collection_outcome import CollectionOutcome
-from datamill.selection.history.records import Observation, Program, Version, WorkCount
+from datamill.selection.history.records import Observation, Program, WorkCount
 from datamill.selection.history.settings import SelectionSettings
 
 
@@ -56,8 +60,10 @@ def collect_history(
     """Build, profile and measure the versions that are asked for; each step is on disk when it is done.
 
     Raises:
-        InputError: the range or the settings cannot be used, or valgrind is wanted and not installed.
+        InputError: the range or the settings cannot be used, valgrind is wanted and not installed, or a fleet
+        collects into the store.
     """
+    check_collected_here(store)
     if question.profile and settings.benchmark:
         find_profiler()
     walked = history.walk(
@@ -73,7 +79,7 @@ def collect_history(
         all_profiled = not question.profile or _profile(question.jobs, settings, store, here, tell, until_s)
         all_measured = not question.measure or _measure(settings, store, here, worker, tell, until_s)
     finished = all_built and all_profiled and all_measured
-    return _sum_up(len(walked), fresh, history, settings, store, finished)
+    return sum_up(len(walked), fresh, history, settings, store, finished)
 
 
 def _build(
@@ -88,11 +94,7 @@ def _build(
 ) -> tuple[int, bool]:
     versions = {} if store.is_empty else {item.commit: item for item in store.versions}
     programs = dict(store.programs)
-    left = [
-        item
-        for item in walked
-        if item.commit not in versions or (question.retry_failed and versions[item.commit].outcome != "built")
-    ]
+    left = list_left(walked, versions, retry_failed=question.retry_failed)
     fresh = 0
     for number, item in enumerate(left, start=1):
         if until_s is not None and time.monotonic() >= until_s:
@@ -100,54 +102,13 @@ def _build(
         made = build_version(item.commit, settings, history, store, worker)
         if made.program is not None:
             programs[made.program.name] = made.program
-        versions[item.commit] = Version(
-            commit=item.commit,
-            order=0,
-            outcome=made.outcome,
-            subject=item.subject,
-            committed_unix_s=item.committed_unix_s,
-            parents=item.parents,
-            program=made.program.name if made.program is not None else "",
-            reason=made.reason,
-            build_s=made.build_s,
-        )
+        versions[item.commit] = describe_version(item, made)
         fresh += 1
         tell(f"{number} of {len(left)} {item.commit[:9]} {made.outcome} {made.reason}".rstrip())
         store.write_versions(versions.values(), programs.values())
     # Each time: a commit that was predicted is a version too, and belongs between the others.
-    store.write_versions(_link(history, versions), programs.values())
+    store.write_versions(link_versions(history, versions), programs.values())
     return fresh, fresh == len(left)
-
-
-def _link(history: GitHistory, versions: dict[str, Version]) -> list[Version]:
-    """Versions in the order of the history, each with its closest ancestor among the built ones."""
-    parents = history.read_parents(list(versions))
-    place = {commit: -number for number, commit in enumerate(parents)}
-    known = {item.commit for item in versions.values() if item.outcome == "built"}
-    linked = []
-    ordered = sorted(versions.values(), key=lambda item: (place.get(item.commit, -len(place)), item.commit))
-    for order, item in enumerate(ordered):
-        found = find_closest(item.commit, known, lambda commit: parents.get(commit, ()))
-        if found is None:
-            linked.append(msgspec.structs.replace(item, order=order, ancestor="", hops=0))
-            continue
-        if found.commit == item.ancestor and item.hops:
-            linked.append(msgspec.structs.replace(item, order=order))
-            continue
-        between = history.measure_distance(found.commit, item.commit)
-        days = (item.committed_unix_s - versions[found.commit].committed_unix_s) / 86400
-        linked.append(
-            msgspec.structs.replace(
-                item,
-                order=order,
-                ancestor=found.commit,
-                hops=found.hops,
-                days=max(days, 0.0),
-                lines=between.lines,
-                speed_words=between.speed_words,
-            )
-        )
-    return linked
 
 
 def _profile(
@@ -209,52 +170,3 @@ def _measure(
         return False
     store.close_session()
     return True
-
-
-def _sum_up(
-    walked: int,
-    fresh: int,
-    history: GitHistory,
-    settings: SelectionSettings,
-    store: SelectionStore,
-    finished: bool,
-) -> CollectionOutcome:
-    versions, programs = store.versions, store.programs
-    failed = [item for item in versions if item.outcome != "built"]
-    reasons: dict[str, int] = {}
-    for item in failed:
-        reasons[item.reason] = reasons.get(item.reason, 0) + 1
-    observations = store.read_observations()
-    failing: dict[tuple[str, str], int] = {}
-    told = [(item.benchmark, item.failure) for item in store.read_counts()]
-    told += [(item.benchmark, item.failure) for item in observations]
-    for name, failure in told:
-        if failure:
-            failing[name, failure] = failing.get((name, failure), 0) + 1
-    warnings = []
-    if history.is_shallow:
-        warnings.append("the clone is shallow: older commits are not there (git fetch --unshallow gets them)")
-    lost = {
-        line
-        for program in programs.values()
-        for name in program.tables.values()
-        for line in store.read_one_table(name).lost
-    }
-    warnings += sorted(lost)
-    if not settings.benchmark:
-        warnings.append("the settings name no benchmark: nothing was profiled or measured")
-    if versions and len(failed) == len(versions):
-        warnings.append("no version builds: run the build in a fresh clone to see why")
-    return CollectionOutcome(
-        walked=walked,
-        fresh=fresh,
-        built=len(versions) - len(failed),
-        failed=len(failed),
-        programs=len(programs),
-        profiled=sum(store.has_profiles(name) for name in programs),
-        observations=sum(not item.failure for item in observations),
-        finished=finished,
-        reasons=tuple(sorted(reasons.items(), key=lambda item: -item[1])),
-        failing=tuple((*key, count) for key, count in sorted(failing.items(), key=lambda item: -item[1])),
-        warnings=tuple(warnings),
-    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.commands import fill_command
-from datamill.conduct.selection.profile_command import count_command
+from datamill.conduct.selection.profile_command import CountedWork, count_command
 from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
@@ -16,7 +17,7 @@ from datamill.selection.profiles.callgrind import METHOD, build_profile
 from datamill.selection.profiles.profile import FunctionCounts, Profile
 
 #: How much longer a benchmark may take while it is counted.
-_SLOWER = 60.0
+SLOWER = 60.0
 NO_SYMBOLS = "none: the program has no symbols, and every function counts as reached"
 
 
@@ -34,7 +35,6 @@ def profile_program(
     """
     folder = store.place_programs(program.name)
     paths = {path: folder / path for path in program.tables}
-    labels = label_programs(paths)
     profiles: list[Profile] = []
     counts: list[WorkCount] = []
     for benchmark in settings.benchmark:
@@ -43,7 +43,7 @@ def profile_program(
             counted = count_command(
                 command,
                 list(paths.values()),
-                timeout=settings.timeout_s * _SLOWER,
+                timeout=settings.timeout_s * SLOWER,
                 directory=folder,
                 variables=list_variables(program, folder),
             )
@@ -51,22 +51,33 @@ def profile_program(
             told = " ".join(f"{error.where}: {error.message}".split())
             counts.append(WorkCount(program.name, benchmark.name, None, told))
             continue
-        functions: dict[str, FunctionCounts] = {}
-        for path, place in paths.items():
-            table = store.read_one_table(program.tables[path])
-            found = build_profile(benchmark.name, table, counted.programs[place])
-            begin = f"{labels[path]}: " if len(paths) > 1 else ""
-            functions |= {f"{begin}{name}": item for name, item in found.functions.items()}
-        if not functions and counted.instructions and _are_nameless(program, store):
-            profiles.append(_count_all_as_reached(benchmark.name, program, store))
-        elif not functions:
-            counts.append(WorkCount(program.name, benchmark.name, None, "never executes the programs"))
-            continue
-        else:
-            profiles.append(Profile(benchmark.name, METHOD, functions))
-        counts.append(WorkCount(program.name, benchmark.name, counted.instructions))
+        profile, count = read_counted(program, benchmark.name, counted, paths, store)
+        counts.append(count)
+        if profile is not None:
+            profiles.append(profile)
     store.write_profiles(program.name, profiles)
     return counts
+
+
+def read_counted(
+    program: Program, benchmark: str, counted: CountedWork, paths: Mapping[str, Path], store: SelectionStore
+) -> tuple[Profile | None, WorkCount]:
+    """Return the profile of a benchmark and all its instructions; `paths` are where its binaries were."""
+    labels = label_programs(paths)
+    functions: dict[str, FunctionCounts] = {}
+    for path, place in paths.items():
+        table = store.read_one_table(program.tables[path])
+        found = build_profile(benchmark, table, counted.programs[place])
+        begin = f"{labels[path]}: " if len(paths) > 1 else ""
+        functions |= {f"{begin}{name}": item for name, item in found.functions.items()}
+    if not functions and not (counted.instructions and _are_nameless(program, store)):
+        return None, WorkCount(program.name, benchmark, None, "never executes the programs")
+    profile = (
+        Profile(benchmark, METHOD, functions)
+        if functions
+        else _count_all_as_reached(benchmark, program, store)
+    )
+    return profile, WorkCount(program.name, benchmark, counted.instructions)
 
 
 def _are_nameless(program: Program, store: SelectionStore) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from datamill.conduct.selection.store.fleet_origin import ORIGIN_FILE, SUBMITTED_FILE
 from datamill.conduct.selection.store.selection_store import (
     PACKED_PROFILES,
     PACKED_TABLES,
@@ -18,7 +19,7 @@ from datamill.conduct.selection.store.selection_store import (
 from datamill.experiment.errors import InputError
 from datamill.selection.history.settings import SETTINGS_FILE
 
-_COPIED = ("versions.json", "programs.json", "counts.json", "observations.parquet")
+_COPIED = ("versions.json", "programs.json", "counts.json", "observations.parquet", ORIGIN_FILE)
 
 
 def pack_store(store: SelectionStore, settings: Path, folder: Path) -> int:
@@ -32,7 +33,7 @@ def pack_store(store: SelectionStore, settings: Path, folder: Path) -> int:
     """
     if folder.exists() and any(folder.iterdir()):
         raise InputError("is not empty", where=str(folder), remedy="Name a folder that is not there yet.")
-    if store.read_session() is not None:
+    if store.read_session() is not None or (store.folder / SUBMITTED_FILE).exists():
         raise InputError(
             "was not measured to its end", where=str(store.folder), remedy="Collect again: it goes on."
         )

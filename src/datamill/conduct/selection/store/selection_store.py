@@ -7,6 +7,8 @@
     counts.json            instructions that benchmarks executed
     observations.parquet   executions of benchmarks; observations.jsonl: those of a session that is under way
     session.json           that session's order
+    fleet.json             the machine of a fleet that builds and measures, where a fleet does
+    submitted.json         its experiment that is under way
     model.json             the predictor that was trained
     kept/NAME/             the binaries of a program, to be measured again
 
@@ -109,7 +111,7 @@ class SelectionStore:
         Raises:
             InputError: nothing was collected, or the file is damaged.
         """
-        found = self._read("versions.json", tuple[Version, ...])
+        found = self.read_json("versions.json", tuple[Version, ...])
         if found is None:
             raise InputError(
                 "holds no versions",
@@ -126,7 +128,7 @@ class SelectionStore:
     @cached_property
     def programs(self) -> Mapping[str, Program]:
         """Programs by name."""
-        return {item.name: item for item in self._read("programs.json", tuple[Program, ...]) or ()}
+        return {item.name: item for item in self.read_json("programs.json", tuple[Program, ...]) or ()}
 
     def write_versions(self, versions: Iterable[Version], programs: Iterable[Program]) -> None:
         """Replace versions and programs."""
@@ -226,7 +228,7 @@ class SelectionStore:
 
     def read_counts(self) -> tuple[WorkCount, ...]:
         """Return counted instructions."""
-        return self._read("counts.json", tuple[WorkCount, ...]) or ()
+        return self.read_json("counts.json", tuple[WorkCount, ...]) or ()
 
     def write_counts(self, counts: Iterable[WorkCount]) -> None:
         """Replace counted instructions."""
@@ -234,14 +236,19 @@ class SelectionStore:
 
     def read_session(self) -> Session | None:
         """Return the session that is under way."""
-        return self._read("session.json", Session)
+        return self.read_json("session.json", Session)
 
     def write_json(self, name: str, content: object) -> None:
         """Replace a file."""
         self.prepare()
         _replace(self.folder / name, msgspec.json.format(msgspec.json.encode(content), indent=1))
 
-    def _read(self, name: str, kind: type[_T]) -> _T | None:
+    def read_json(self, name: str, kind: type[_T]) -> _T | None:
+        """Return what a file of the folder holds; None where it is not there.
+
+        Raises:
+            InputError: it is damaged.
+        """
         path = self.folder / name
         return _decode(path.read_bytes(), kind, path) if path.exists() else None
 
@@ -276,16 +283,24 @@ class SelectionStore:
         """Move the observations of the session into the table."""
         log = self.folder / "observations.jsonl"
         if log.exists():
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            rows = [msgspec.to_builtins(item) for item in self.read_observations()]
-            path = self.folder / "observations.parquet"
-            made = path.with_suffix(".new")
-            pq.write_table(pa.Table.from_pylist(rows), made, compression="zstd")
-            made.replace(path)
+            self._write_observations(self.read_observations())
             log.unlink()
         (self.folder / "session.json").unlink(missing_ok=True)
+
+    def put_session(self, name: str, observations: Iterable[Observation]) -> None:
+        """Put a session that was measured elsewhere into the table, in place of what there is of it."""
+        others = [item for item in self.read_observations() if item.session != name]
+        self._write_observations([*others, *observations])
+
+    def _write_observations(self, observations: Iterable[Observation]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        rows = [msgspec.to_builtins(item) for item in observations]
+        path = self.folder / "observations.parquet"
+        made = path.with_suffix(".new")
+        pq.write_table(pa.Table.from_pylist(rows), made, compression="zstd")
+        made.replace(path)
 
     def place_programs(self, program: str) -> Path:
         """Return the folder with the binaries of a program."""

@@ -1,0 +1,125 @@
+"""Versions that were asked for: which are left to build, how they follow each other, what a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from datamill.conduct.selection.collecting.build_version import BuiltVersion
+from datamill.conduct.selection.collecting.walked_history import GitHistory, WalkedCommit
+from datamill.conduct.selection.store.fleet_origin import read_origin
+from datamill.conduct.selection.store.selection_store import SelectionStore
+from datamill.selection.history.ancestry import find_closest
+from datamill.selection.history.collection_outcome import CollectionOutcome
+from datamill.selection.history.records import Version
+from datamill.selection.history.settings import SelectionSettings
+
+
+def list_left(
+    walked: Sequence[WalkedCommit], versions: Mapping[str, Version], *, retry_failed: bool
+) -> list[WalkedCommit]:
+    """Return the commits that are not collected, and with `retry_failed` those that did not build."""
+    return [
+        item
+        for item in walked
+        if item.commit not in versions or (retry_failed and versions[item.commit].outcome != "built")
+    ]
+
+
+def describe_version(commit: WalkedCommit, made: BuiltVersion) -> Version:
+    """Return the version of a commit as far as its build tells it: `link_versions` adds what precedes it."""
+    return Version(
+        commit=commit.commit,
+        order=0,
+        outcome=made.outcome,
+        subject=commit.subject,
+        committed_unix_s=commit.committed_unix_s,
+        parents=commit.parents,
+        program=made.program.name if made.program is not None else "",
+        reason=made.reason,
+        build_s=made.build_s,
+    )
+
+
+def link_versions(history: GitHistory, versions: Mapping[str, Version]) -> list[Version]:
+    """Return versions in the order of the history, each with its closest ancestor among the built ones."""
+    parents = history.read_parents(list(versions))
+    place = {commit: -number for number, commit in enumerate(parents)}
+    known = {item.commit for item in versions.values() if item.outcome == "built"}
+    linked = []
+    ordered = sorted(versions.values(), key=lambda item: (place.get(item.commit, -len(place)), item.commit))
+    for order, item in enumerate(ordered):
+        found = find_closest(item.commit, known, lambda commit: parents.get(commit, ()))
+        if found is None:
+            linked.append(msgspec.structs.replace(item, order=order, ancestor="", hops=0))
+            continue
+        if found.commit == item.ancestor and item.hops:
+            linked.append(msgspec.structs.replace(item, order=order))
+            continue
+        between = history.measure_distance(found.commit, item.commit)
+        days = (item.committed_unix_s - versions[found.commit].committed_unix_s) / 86400
+        linked.append(
+            msgspec.structs.replace(
+                item,
+                order=order,
+                ancestor=found.commit,
+                hops=found.hops,
+                days=max(days, 0.0),
+                lines=between.lines,
+                speed_words=between.speed_words,
+            )
+        )
+    return linked
+
+
+def sum_up(
+    walked: int,
+    fresh: int,
+    history: GitHistory,
+    settings: SelectionSettings,
+    store: SelectionStore,
+    finished: bool,
+) -> CollectionOutcome:
+    """Return what the store holds, of `walked` commits that were asked for and `fresh` built ones."""
+    origin = read_origin(store)
+    versions, programs = store.versions, store.programs
+    failed = [item for item in versions if item.outcome != "built"]
+    reasons: dict[str, int] = {}
+    for item in failed:
+        reasons[item.reason] = reasons.get(item.reason, 0) + 1
+    observations = store.read_observations()
+    failing: dict[tuple[str, str], int] = {}
+    told = [(item.benchmark, item.failure) for item in store.read_counts()]
+    told += [(item.benchmark, item.failure) for item in observations]
+    for name, failure in told:
+        if failure:
+            failing[name, failure] = failing.get((name, failure), 0) + 1
+    warnings = []
+    if history.is_shallow:
+        warnings.append("the clone is shallow: older commits are not there (git fetch --unshallow gets them)")
+    lost = {
+        line
+        for program in programs.values()
+        for name in program.tables.values()
+        for line in store.read_one_table(name).lost
+    }
+    warnings += sorted(lost)
+    if not settings.benchmark:
+        warnings.append("the settings name no benchmark: nothing was profiled or measured")
+    if versions and len(failed) == len(versions):
+        warnings.append("no version builds: run the build in a fresh clone to see why")
+    return CollectionOutcome(
+        walked=walked,
+        fresh=fresh,
+        built=len(versions) - len(failed),
+        failed=len(failed),
+        programs=len(programs),
+        profiled=sum(store.has_profiles(name) for name in programs),
+        observations=sum(not item.failure for item in observations),
+        finished=finished,
+        reasons=tuple(sorted(reasons.items(), key=lambda item: -item[1])),
+        failing=tuple((*key, count) for key, count in sorted(failing.items(), key=lambda item: -item[1])),
+        warnings=tuple(warnings),
+        machine=origin.machine if origin is not None else "",
+    )
