@@ -44,7 +44,8 @@ def test_a_form_means_the_experiment_that_it_says() -> None:
         f"name=a&question=%22Why%22%3F&p=xz@{DIGEST}&p=bzip2@{DIGEST}&baseline=xz&arch=x86_64&arch=aarch64"
         "&min_memory=2 GiB&min_cores=4&min_clock=2 GHz&counters=on&cpu_model=Xeon [v2]*"
         "&in=arch&share-arch=100&in=aslr&share-aslr=0&share-link_order=50&replicates=7&reboot=block&block_trials=3&redundancy=2"
-        "&debug=only&public=on&response=own&metric=rate&formula=bytes / wall_time_s&unit=B/s&direction=higher"
+        "&debug=only&public=on&profile=on"
+        "&response=own&metric=rate&formula=bytes / wall_time_s&unit=B/s&direction=higher"
     )
     assert experiment.question == '"Why"?'
     assert [package.name for package in experiment.packages] == ["xz", "bzip2"]
@@ -61,6 +62,7 @@ def test_a_form_means_the_experiment_that_it_says() -> None:
     fleet = experiment.fleet
     assert (fleet.reboot, fleet.block_trials, fleet.redundancy, fleet.debug) == ("block", 3, 2, "only")
     assert fleet.public
+    assert fleet.profile
     assert [(item.name, item.unit, item.direction) for item in experiment.responses] == [
         ("rate", "B/s", "higher")
     ]

@@ -22,7 +22,7 @@ STEP_FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "space": (
         "in", "replicates", "build", "order", "response", "direction", "metric", "formula", "unit",
-        "reboot", "block_trials", "redundancy", "debug", "public", "build_on",
+        "reboot", "block_trials", "redundancy", "debug", "public", "build_on", "profile",
     ),
 }  # fmt: skip
 #: Fields of the third step whose names begin so.
@@ -71,6 +71,7 @@ class ExperimentForm:
     debug: str
     public: bool
     build_on: str
+    profile: bool
 
 
 def read_form(data: FormData) -> ExperimentForm:
@@ -107,6 +108,7 @@ def read_form(data: FormData) -> ExperimentForm:
         debug=text("debug", "first"),
         public=bool(data.get("public")),
         build_on=text("build_on", "worker"),
+        profile=bool(data.get("profile")),
     )
 
 
@@ -229,6 +231,9 @@ def _list_fleet_choices(form: ExperimentForm) -> dict[str, Any]:
         choices["redundancy"] = redundancy
     if form.build_on in ("strongest", "cross") and form.build == "shared":
         choices["build_on"] = form.build_on
+    if form.profile:
+        # Also with builds that cannot be profiled: the plan says so.
+        choices["profile"] = True
     choices["public"] = form.public
     return choices
 
