@@ -18,9 +18,7 @@ from integration.service.fleets import (
     tell_record,
 )
 
-from datamill.protocol.fleet import (
-    Taken,
-)
+from datamill.protocol.fleet import Policy, Taken
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.messages.ingest import ingest_reports
 from datamill.service.coordinator.presence.deadlines import expire_leases
@@ -77,6 +75,23 @@ def test_the_deadline_leaves_time_for_limits_warm_ups_and_a_reboot() -> None:
     assert lease.expected_s > scripts + 600.0 + 120.0
     # After a reboot it waits up to a minute until the machine is quiet.
     assert lease.expected_s < scripts + 600.0 + 120.0 + 60.0 + 60.0
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_the_deadline_leaves_time_for_a_machine_to_leave_the_boot_of_another_trial() -> None:
+    booted = [
+        join(policy=policy).worker_id
+        for policy in (Policy(reboot=True, kernels=True), Policy(reboot=True, boot_parameters=("nosmt",)))
+    ]
+    never = join(policy=Policy(reboot=True)).worker_id
+    submit([*booted, never])
+    lease_trials(START_S)
+    leases = list_leases()
+    for worker_id in booted:
+        lease = leases[worker_id]
+        assert not lease.reboot
+        assert lease.expected_s == pytest.approx(leases[never].expected_s + 600.0)
+        assert find_attempt(lease.attempt).deadline_unix_s == pytest.approx(START_S + lease.expected_s)
 
 
 @pytest.mark.usefixtures("database")

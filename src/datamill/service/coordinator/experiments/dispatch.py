@@ -13,6 +13,7 @@ from datamill.service.coordinator.leasing.leases import (
     StoredExperiment,
     decode_planned_trial,
     estimate_lease_s,
+    lets_boot,
     list_files,
     load_stored_experiments,
 )
@@ -24,8 +25,8 @@ from datamill.service.coordinator.state.rows import execute_for, insert_rows, se
 from datamill.service.models import Attempt, FleetExperiment
 
 _TRIALS = """
-SELECT t.id, t.trial_id, t.purpose, t.reboot, t.attempts, t.experiment_id, t.package_sha256, t.plan
-FROM datamill_trial t WHERE t.id IN {list}
+SELECT t.id, t.trial_id, t.purpose, t.reboot, t.attempts, t.experiment_id, t.package_sha256, t.plan, w.policy
+FROM datamill_trial t JOIN datamill_worker w ON w.worker_id = t.worker_id WHERE t.id IN {list}
 """
 _ATTEMPT = (
     "trial_id", "number", "key", "worker_id", "state", "reason", "leased_unix_s", "deadline_unix_s",
@@ -88,10 +89,11 @@ def _find_next(
 
 
 def _read_leased(place: Place, row: tuple[Any, ...]) -> LeasedTrial:
-    _, trial_id, purpose, reboot, before, experiment_id, _, plan = row
+    _, trial_id, purpose, reboot, before, experiment_id, _, plan, policy = row
     key = f"{experiment_id}.{trial_id}.{before + 1}"
     reboots = bool(reboot) or place.begins_anew
-    return LeasedTrial(key, before + 1, purpose, reboots, decode_planned_trial(bytes(plan)))
+    planned = decode_planned_trial(bytes(plan))
+    return LeasedTrial(key, before + 1, purpose, reboots, planned, may_boot=lets_boot(bytes(policy)))
 
 
 def _hold_quarantined(

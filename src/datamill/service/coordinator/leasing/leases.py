@@ -11,13 +11,14 @@ import msgspec
 from datamill.design.design import PlannedTrial
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
-from datamill.protocol.fleet import FileNeed, Lease, LeaseTask
+from datamill.protocol.fleet import FileNeed, Lease, LeaseTask, Policy
 from datamill.results.bundles.bundle_head import BundleHead, BundlePackage
 from datamill.results.bundles.trial_spec import find_load, find_package, specify_trial
 from datamill.service.coordinator.state.rows import select_rows
 from datamill.service.states import TrialPurpose
 
 _PLANNED = msgspec.json.Decoder(PlannedTrial)
+_POLICY = msgspec.json.Decoder(Policy)
 #: Time that a machine may take to come up again.
 REBOOT_ALLOWANCE_S = 600.0
 #: Time for what no limit of the experiment speaks of: packing, uploading a report, a lost connection.
@@ -65,7 +66,11 @@ def decode_planned_trial(plan: bytes) -> PlannedTrial:
 
 @dataclass(frozen=True, slots=True)
 class LeasedTrial:
-    """What a lease says of a trial: a row of trials with the number of the attempt."""
+    """What a lease says of a trial: a row of trials with the number of the attempt.
+
+    `may_boot` tells that experiments may boot its machine: it may be in the boot of another one's trial, or
+    of a trial of its own, when it takes one for which no reboot is asked.
+    """
 
     key: str
     number: int
@@ -73,13 +78,14 @@ class LeasedTrial:
     reboot: bool
     trial: PlannedTrial
     prebuilt: FileNeed | None = None
+    may_boot: bool = False
 
 
 def estimate_lease_s(question: StoredExperiment, leased: LeasedTrial) -> float:
     """Return the time from a lease to the deadline of its report, in seconds.
 
-    The experiment's limits on each script and on the wait for a quiet machine, a reboot where there is one,
-    files over a slow link, and a margin.
+    The experiment's limits on each script and on the wait for a quiet machine, a reboot where there is one or
+    may have to be, files over a slow link, and a margin.
     """
     limits = question.experiment.limits
     warmups = leased.trial.levels.get("warmups", "0")
@@ -92,11 +98,17 @@ def estimate_lease_s(question: StoredExperiment, leased: LeasedTrial) -> float:
         limits.setup_timeout_s
         + run_s
         + limits.collect_timeout_s
-        + (REBOOT_ALLOWANCE_S if leased.reboot else 0.0)
+        + (REBOOT_ALLOWANCE_S if leased.reboot or leased.may_boot else 0.0)
         + (0.0 if question.experiment.quiet.when == "never" else question.experiment.quiet.limit_s)
         + transferred / SLOWEST_LINK_BYTES_S
         + MARGIN_S
     )
+
+
+def lets_boot(policy: bytes) -> bool:
+    """Tell whether the owner of a machine lets experiments boot it; `policy` is as it is stored."""
+    allowed = _POLICY.decode(policy)
+    return allowed.kernels or bool(allowed.boot_parameters)
 
 
 def list_files(question: StoredExperiment, leased: LeasedTrial) -> list[FileNeed]:

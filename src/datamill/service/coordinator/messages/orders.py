@@ -16,6 +16,7 @@ from datamill.service.coordinator.leasing.leases import (
     LeasedTrial,
     build_lease,
     decode_planned_trial,
+    lets_boot,
     list_files,
     load_stored_experiments,
 )
@@ -41,8 +42,9 @@ WHERE worker_id IN {list} AND orders_sent_sequence = orders_sequence AND state <
 # By workers that are named: in one query with them, PostgreSQL looks at all open attempts of the fleet.
 _OPEN = """
 SELECT a.worker_id, a.key, a.number, t.purpose, t.reboot, t.plan,
-    CASE WHEN n.purpose = 'profile' THEN n.needs_id ELSE t.needs_id END, t.experiment_id, a.state
+    CASE WHEN n.purpose = 'profile' THEN n.needs_id ELSE t.needs_id END, t.experiment_id, a.state, w.policy
 FROM datamill_attempt a JOIN datamill_trial t ON t.id = a.trial_id
+JOIN datamill_worker w ON w.worker_id = a.worker_id
 LEFT JOIN datamill_trial n ON n.id = t.needs_id
 WHERE a.state IN ('leased', 'taken') AND a.worker_id IN {list}
 """
@@ -95,10 +97,16 @@ def list_unsent_orders(most: int, now_s: float, again: Collection[str] = ()) -> 
         is_silent = known_as == WorkerState.SILENT
         lease, awaited = None, HELLO if is_silent else ""
         if worker_id in leased:
-            key, number, purpose, reboot, plan, needs, experiment_id, state = leased[worker_id]
+            key, number, purpose, reboot, plan, needs, experiment_id, state, policy = leased[worker_id]
             awaited = key if state == AttemptState.LEASED else ""
             trial = LeasedTrial(
-                key, number, purpose, bool(reboot), decode_planned_trial(bytes(plan)), builds.get(needs)
+                key,
+                number,
+                purpose,
+                bool(reboot),
+                decode_planned_trial(bytes(plan)),
+                builds.get(needs),
+                lets_boot(bytes(policy)),
             )
             lease = build_lease(questions[experiment_id], trial)
         if worker_id not in new and not awaited:
@@ -126,7 +134,7 @@ def list_lease_files(worker_id: str) -> frozenset[str]:
     rows = select_rows(_OPEN, [worker_id])
     if not rows:
         return frozenset()
-    _, key, number, purpose, reboot, plan, needs, experiment_id, _ = rows[0]
+    _, key, number, purpose, reboot, plan, needs, experiment_id, _, _ = rows[0]
     question = load_stored_experiments([experiment_id])[experiment_id]
     builds = select_rows(_BUILDS.format(name=BUILD_FILE), [needs] if needs is not None else [])
     leased = LeasedTrial(key, number, purpose, bool(reboot), decode_planned_trial(bytes(plan)))
