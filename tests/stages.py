@@ -33,6 +33,7 @@ LATER = {
         "tests/acceptance/test_interrupted_analyses.py",
         "tests/acceptance/test_interrupted_experiments.py",
         "tests/acceptance/test_sequential_experiments.py::test_killed",
+        "tests/acceptance/test_selection_on_a_fleet.py",
     ),
     "programs that are built, and other people's tools": (
         "tests/acceptance/test_integrations.py",

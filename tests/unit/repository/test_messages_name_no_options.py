@@ -37,6 +37,7 @@ _ALLOWED = {
     "service/coordinator/joining/enrolment.py": "answers `datamill-worker join`, which has no other face",
     "selection/history/recognised_builds.py": "calls build systems",
     "conduct/selection/collecting": "calls git, and names its options",
+    "conduct/selection/fleet/submitted": "writes scripts that call valgrind and tar",
     "conduct/selection/profile_command.py": "calls valgrind",
     "guests": "calls the emulator and the tools that make its images",
     "execution/worker.py": "calls datamill-worker",

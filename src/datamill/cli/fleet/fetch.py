@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from datamill.cli.console import make_console
-from datamill.cli.coordinator.coordinator_client import connect
+from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.experiment.reporting import print_report
 from datamill.cli.fleet.fetch_tables import fetch_tables
@@ -79,8 +79,7 @@ def fetch(
             raise InputError(
                 "the folder exists and is not empty", where=str(folder), remedy="Name another one with --out."
             )
-        with coordinator.stream(f"/experiments/{number}/bundle") as answer:
-            taken = take_home(_Body(answer), folder)
+        taken = fetch_bundle(coordinator, number, folder)
     bundle = taken.bundle
     file = bundle.folder / "fleet.json"
     fleet = read_record(file.read_bytes(), FleetSummary, str(file))
@@ -107,6 +106,16 @@ def fetch(
     reported = report_bundle(bundle, taken.records)
     print_report(reported, console)
     raise SystemExit(EXIT_ATTENTION if reported.problems else 0)
+
+
+def fetch_bundle(coordinator: CoordinatorClient, number: int, folder: Path) -> TakenHome:
+    """Bring an experiment home as a bundle in a new folder.
+
+    Raises:
+        InputError: what came is not a sound bundle.
+    """
+    with coordinator.stream(f"/experiments/{number}/bundle") as answer:
+        return take_home(_Body(answer), folder)
 
 
 def tell_profiles(folder: Path) -> str:

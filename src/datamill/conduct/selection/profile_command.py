@@ -126,7 +126,7 @@ def quote_last(written: bytes) -> str:
 
 
 def add_up_counts(files: Sequence[Path], programs: Mapping[Path, str]) -> CountedWork:
-    """Return the counts of all processes together, a file each; `programs` have what the profiler called them."""
+    """Return the counts of all processes together, a file each; `programs` have their names in these."""
     total: dict[Path, dict[str, SymbolCounts]] = {program: {} for program in programs}
     instructions = 0
     for file in files:

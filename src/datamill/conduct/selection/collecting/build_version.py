@@ -23,6 +23,8 @@ from datamill.selection.history.settings import BuildSetting, SelectionSettings
 _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 #: Programs that write the time of their build get the same one each time: their binaries are then equal.
 BUILD_TIME = "1000000000"
+#: Why a commit without a build is no version.
+NO_BUILD = "no build of the settings is for this commit"
 _QUOTED_CHARACTERS = 400
 
 
@@ -65,7 +67,7 @@ def build_version(
         check_out(history, commit, source, work / "git")
         build = choose_build(settings, history, commit)
         if build is None and settings.build:
-            return BuiltVersion("failed", reason="no build of the settings is for this commit")
+            return BuiltVersion("failed", reason=NO_BUILD)
         seconds = 0.0
         if build is not None:
             answer = _run_build(build, settings, source, session)

@@ -14,6 +14,7 @@ from datamill.conduct.selection.collecting.collected_versions import (
     describe_version,
     link_versions,
     list_left,
+    list_unprofiled,
     sum_up,
 )
 from datamill.conduct.selection.collecting.commands import run_setup
@@ -120,13 +121,7 @@ def _profile(
     until_s: float | None,
 ) -> bool:
     counts = {(item.program, item.benchmark): item for item in store.read_counts()}
-    names = {item.name for item in settings.benchmark}
-    left = [
-        program
-        for program in store.programs.values()
-        if not names <= {name for known, name in counts if known == program.name}
-        and store.place_programs(program.name).exists()
-    ]
+    left = [store.programs[name] for name in list_unprofiled(settings, store)]
     done = True
 
     def profile(program: Program) -> list[WorkCount] | None:

@@ -42,6 +42,30 @@ def describe_version(commit: WalkedCommit, made: BuiltVersion) -> Version:
     )
 
 
+def keep_builds(made: Mapping[str, BuiltVersion], history: GitHistory, store: SelectionStore) -> None:
+    """Put versions by their commits into the store, in the place of those that failed before."""
+    if not made:
+        return
+    versions = {} if store.is_empty else {item.commit: item for item in store.versions}
+    programs = dict(store.programs)
+    for commit, item in made.items():
+        versions[commit] = describe_version(history.describe(commit), item)
+        if item.program is not None:
+            programs[item.program.name] = item.program
+    store.write_versions(link_versions(history, versions), programs.values())
+
+
+def list_unprofiled(settings: SelectionSettings, store: SelectionStore) -> list[str]:
+    """Return the programs of which some benchmark was never counted, and whose binaries are there."""
+    counted = {(item.program, item.benchmark) for item in store.read_counts()}
+    return [
+        name
+        for name in store.programs
+        if any((name, item.name) not in counted for item in settings.benchmark)
+        and store.place_programs(name).exists()
+    ]
+
+
 def link_versions(history: GitHistory, versions: Mapping[str, Version]) -> list[Version]:
     """Return versions in the order of the history, each with its closest ancestor among the built ones."""
     parents = history.read_parents(list(versions))
@@ -90,9 +114,10 @@ def sum_up(
         reasons[item.reason] = reasons.get(item.reason, 0) + 1
     observations = store.read_observations()
     failing: dict[tuple[str, str], int] = {}
-    told = [(item.benchmark, item.failure) for item in store.read_counts()]
-    told += [(item.benchmark, item.failure) for item in observations]
-    for name, failure in told:
+    # Each with its programs: an execution that fails may have been repeated.
+    told = {(item.program, item.benchmark, item.failure) for item in store.read_counts()}
+    told |= {(item.program, item.benchmark, item.failure) for item in observations}
+    for _, name, failure in sorted(told):
         if failure:
             failing[name, failure] = failing.get((name, failure), 0) + 1
     warnings = []

@@ -15,6 +15,7 @@ from datamill.conduct.selection.collecting.walked_history import (
     GitHistory,
     follow_parents,
 )
+from datamill.conduct.selection.store.fleet_origin import read_origin
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, command
 from datamill.selection.history.ancestry import Ancestor, find_closest
@@ -65,7 +66,8 @@ def predict_revision(
     counted = {item.program for item in project.store.read_counts() if item.instructions is not None}
     profiled = {name: item for name, item in versions.items() if item.program in counted}
     old, hops = _find_old(project, history, commit, against, profiled)
-    new = _find_new(project, history, commit, versions, built)
+    origin = read_origin(project.store)
+    new = _find_new(project, history, commit, versions, built, is_kept=origin is None)
     if new.ancestor == old.commit:
         between = Distance(new.hops, new.lines, new.speed_words)
     else:
@@ -92,10 +94,15 @@ def predict_revision(
         [item.name for item in project.settings.benchmark],
         features,
     )
+    notes = []
     if history.is_shallow:
-        note = "the clone is shallow: a closer profiled ancestor may be missing"
-        return replace(found, warnings=(*found.warnings, note))
-    return found
+        notes.append("the clone is shallow: a closer profiled ancestor may be missing")
+    if commit not in versions and origin is not None:
+        notes.append(
+            f"{commit[:9]} was built here, and the older version on {origin.machine}: where compilers or "
+            "libraries differ, so do the programs"
+        )
+    return replace(found, warnings=(*found.warnings, *notes)) if notes else found
 
 
 def _find_old(
@@ -132,8 +139,13 @@ def _find_new(
     commit: str,
     versions: dict[str, Version],
     built: Path | None,
+    *,
+    is_kept: bool,
 ) -> Version:
-    """Return the version of a commit, read from its binaries or built where it is not known."""
+    """Return the version of a commit, read from its binaries or built where it is not known.
+
+    Without `is_kept` it becomes no version of the store, such as of one whose versions a fleet builds.
+    """
     if built is None and commit in versions:
         return versions[commit]
     walked = history.describe(commit)
@@ -172,7 +184,7 @@ def _find_new(
     store = project.store
     programs = {**store.programs, program.name: program}
     # What was built by hand may be other than the commit: its table is read, but it becomes no version.
-    kept = store.versions if built is not None else _add(store.versions, version)
+    kept = _add(store.versions, version) if is_kept and built is None else store.versions
     store.write_versions(kept, programs.values())
     return version
 

@@ -79,15 +79,15 @@ def check_collected_on_fleet(store: SelectionStore, machine: str | None) -> None
     """
     origin = read_origin(store)
     other = argument("store", verb="selection collect")
-    if origin is None and not store.is_empty:
+    if origin is None and store.programs:
         raise InputError(
             "what it holds was collected on this machine, with which a fleet's cannot be compared",
             where=str(store.folder),
             remedy=f"Name another store: {other}.",
         )
-    if origin is not None and machine not in (None, origin.machine):
+    if origin is not None and origin.worker_id and machine not in (None, origin.machine):
         raise InputError(
             f"all that it holds was built and measured on {origin.machine}, not on {machine}",
             where=str(store.folder),
-            remedy=f"Leave {argument('machine', verb='selection collect')} out, or name another store: {other}.",
+            remedy=f"Name that machine or none, or another store: {other}.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from datamill.conduct.selection.read_program import read_program
 from datamill.conduct.selection.store.selection_store import SelectionStore
@@ -61,8 +61,13 @@ def list_variables(program: Program, folder: Path) -> dict[str, str]:
     A build writes into its programs where it made their libraries: that place is gone, or holds those of
     another version.
     """
-    places = {str((folder / path).parent) for path in program.tables if _is_library(path)}
-    return {"LD_LIBRARY_PATH": ":".join(sorted(places))} if places else {}
+    places = [str(folder / path) for path in list_library_folders(program)]
+    return {"LD_LIBRARY_PATH": ":".join(places)} if places else {}
+
+
+def list_library_folders(program: Program) -> list[str]:
+    """Return the folders of a program's shared libraries, as paths from where it is kept."""
+    return sorted({str(PurePosixPath(path).parent) for path in program.tables if _is_library(path)})
 
 
 def _is_library(path: str) -> bool:

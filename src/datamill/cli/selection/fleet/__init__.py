@@ -1,0 +1,1 @@
+"""Collecting on a fleet: the coordinator as it is asked."""
