@@ -18,6 +18,7 @@ from datamill.service.administration.tables import UserQuota as UserQuota
 from datamill.service.files.experiment_files import ExperimentFile as ExperimentFile
 from datamill.service.files.registered_factors import FactorRule as FactorRule
 from datamill.service.files.registered_factors import RegisteredFactor as RegisteredFactor
+from datamill.service.keyed_requests.tables import KeyedRequest as KeyedRequest
 from datamill.service.notices.tables import Notice as Notice
 from datamill.service.notices.tables import NoticeCursor as NoticeCursor
 from datamill.service.notices.tables import NoticeTarget as NoticeTarget

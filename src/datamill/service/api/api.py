@@ -22,6 +22,7 @@ from datamill.service.api.fleet import factors, queueing, tables, workers
 from datamill.service.api.members import keys, notices, room, users
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.keyed_requests.claims import KeyInUseError, ReusedKeyError
 from datamill.service.publishing.publishing import DamagedError, WithdrawnError
 from datamill.service.watching.places import FullError
 
@@ -61,18 +62,20 @@ def _refuse(
 
 @api.exception_handler(InputError)
 def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
-    """Answer 404, 403, 410, 429, 503 or 400 with what is wrong, where, and what to do."""
+    """Answer 404, 403, 409, 410, 422, 429, 503 or 400 with what is wrong, where, and what to do."""
     statuses = {
         NotFoundError: 404,
         DeniedError: 403,
         BusyError: 429,
         WithdrawnError: 410,
         DamagedError: 503,
+        KeyInUseError: 409,
+        ReusedKeyError: 422,
     }
     status = next((status for kind, status in statuses.items() if isinstance(problem, kind)), 400)
     told = problem.told(speak_command_line)
     answer = _refuse(request, status, told.message, told.where, told.remedy)
-    if isinstance(problem, BusyError):
+    if isinstance(problem, BusyError | KeyInUseError):
         answer["Retry-After"] = str(problem.RETRY_AFTER_S)
     return answer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Literal
 
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from msgspec.structs import asdict
@@ -29,6 +30,7 @@ from datamill.service.accounts import (
     list_visible_experiments,
 )
 from datamill.service.answers.answering import answer_experiment
+from datamill.service.api.keyed import Once, RequestKey, doing_once
 from datamill.service.api.previews import encode_preview
 from datamill.service.api.schemas import Number, RequestBody, describe_record
 from datamill.service.bounded_work.places import taking_turn
@@ -75,38 +77,45 @@ def plan(request: HttpRequest, body: Submitted) -> HttpResponse:
 
 
 @router.post("", response={200: _ACCEPTED, 400: _PROBLEM, 409: _REFUSED, 429: _PROBLEM})
-def submit(request: HttpRequest, body: Submitted) -> Status[RefusedSubmission] | AcceptedSubmission:
+def submit(
+    request: HttpRequest, body: Submitted, request_key: RequestKey = ""
+) -> Status[RefusedSubmission] | HttpResponse:
     """Run an experiment; its files must have been uploaded before.
 
     With the digest of a plan that is no longer its plan, it is refused with the new one.
     """
-    submission, user = read_submission(body), find_user(request)
-    accepted, changes = 0, ""
+    with doing_once(request, request_key) as once:
+        refusal = None if once.is_done else _submit(body, find_user(request), once)
+    return once.respond() if refusal is None else Status(409, refusal)
+
+
+def _submit(body: SubmissionRequest, user: User, once: Once) -> RefusedSubmission | None:
+    """Enter an experiment, or return why its plan or its files are not as they were said to be."""
+    submission = read_submission(body)
     with taking_turn(user, entering=True), plan_submission(submission, user) as planned:
-        changes = find_changes(body.plan, planned)
-        if not changes and not planned.missing:
-            accepted = submit_experiment(submission, planned, user, time.time())
-    if changes:
-        return Status(
-            409,
-            RefusedSubmission(
+        told = describe_plan(planned)
+        if changes := find_changes(body.plan, planned):
+            return RefusedSubmission(
                 changes,
                 where=submission.file_name,
                 remedy="Look at the new plan, and submit with its digest.",
-                plan=describe_plan(planned),
-            ),
-        )
-    if planned.missing:
-        return Status(
-            409,
-            RefusedSubmission(
+                plan=told,
+            )
+        if planned.missing:
+            return RefusedSubmission(
                 f"{len(planned.missing)} files of the experiment are not here",
                 where=submission.file_name,
                 remedy="Upload them with PUT /files/SHA256, then submit again.",
                 missing_files=tuple(planned.missing),
-            ),
+            )
+        submit_experiment(
+            submission,
+            planned,
+            user,
+            time.time(),
+            enter_more=lambda number: once.keep(AcceptedSubmission(**asdict(told), id=number)),
         )
-    return AcceptedSubmission(**asdict(describe_plan(planned)), id=accepted)
+    return None
 
 
 def read_submission(body: SubmissionRequest) -> Submission:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 
 from datamill.experiment.errors import InputError
@@ -76,6 +77,7 @@ def publish_experiment(
     describe: Callable[[str], Description],
     *,
     held_back: tuple[str, ...] = (),
+    enter_more: Callable[[Publication], None] = lambda _: None,
 ) -> Publication:
     """Write the archive of an experiment that has ended, and enter its publication; everybody may read it.
 
@@ -84,6 +86,7 @@ def publish_experiment(
         user: who publishes.
         describe: makes the description from the key of the address.
         held_back: folders of `HELD_BACK` that stay away.
+        enter_more: enters, given the publication, what belongs to the same transaction.
 
     Raises:
         BundleError: the database does not hold what a bundle needs.
@@ -107,7 +110,7 @@ def publish_experiment(
         _write_folder(experiment, user, home)
         made: MadeArchive = call_bounded(MAKING, make_archive, str(home), str(draft), description, held_back)
         draft.replace(find_archive(made.sha256))
-    return run_as_writer(_enter, key, experiment.pk, user, description, made)
+    return run_as_writer(_enter, key, experiment.pk, user, description, made, enter_more)
 
 
 def _write_folder(experiment: FleetExperiment, user: User, home: Path) -> None:
@@ -118,8 +121,14 @@ def _write_folder(experiment: FleetExperiment, user: User, home: Path) -> None:
         sending.leave()
 
 
+@transaction.atomic
 def _enter(
-    key: str, experiment_id: int, user: User, description: Description, made: MadeArchive
+    key: str,
+    experiment_id: int,
+    user: User,
+    description: Description,
+    made: MadeArchive,
+    enter_more: Callable[[Publication], None],
 ) -> Publication:
     """Enter a publication; who may read the result may read its experiment from now on."""
     experiment = FleetExperiment.objects.only("public").get(pk=experiment_id)
@@ -139,11 +148,19 @@ def _enter(
         statement=msgspec.json.encode(statement),
     )
     _note(EventKind.PUBLISHED, entered, user, f"publication {key}")
+    enter_more(entered)
     return entered
 
 
-def withdraw_publication(publication: Publication, user: User, reason: str) -> None:
+def withdraw_publication(
+    publication: Publication,
+    user: User,
+    reason: str,
+    enter_more: Callable[[Publication], None] = lambda _: None,
+) -> None:
     """Withdraw a publication: its address says why from now on, and its archive is gone.
+
+    `enter_more` enters, given the publication, what belongs to the same transaction.
 
     Raises:
         DeniedError: it is another's.
@@ -159,11 +176,12 @@ def withdraw_publication(publication: Publication, user: User, reason: str) -> N
     reason = clean_text(reason).strip()[:_MOST_REASON]
     if not reason:
         raise InputError("there is no reason", remedy="Say why: readers who cite it will find it here.")
-    run_as_writer(_enter_withdrawal, publication.pk, user, reason)
+    run_as_writer(_enter_withdrawal, publication.pk, user, reason, enter_more)
 
 
-def _enter_withdrawal(key: str, user: User, reason: str) -> None:
-    publication = Publication.objects.get(pk=key)
+@transaction.atomic
+def _enter_withdrawal(key: str, user: User, reason: str, enter_more: Callable[[Publication], None]) -> None:
+    publication = Publication.objects.select_related("publisher", "experiment").get(pk=key)
     publication.withdrawn_unix_s, publication.withdrawn_reason = time.time(), reason
     publication.save(update_fields=["withdrawn_unix_s", "withdrawn_reason"])
     others = Publication.objects.filter(withdrawn_unix_s=None)
@@ -171,8 +189,11 @@ def _enter_withdrawal(key: str, user: User, reason: str) -> None:
     if is_last and not read_statement(publication).was_public:
         FleetExperiment.objects.filter(pk=publication.experiment_id).update(public=False)
     if not others.filter(sha256=publication.sha256).exists():
-        find_archive(publication.sha256).unlink(missing_ok=True)
+        archive = find_archive(publication.sha256)
+        # An archive without a withdrawal would be a damaged one.
+        transaction.on_commit(lambda: archive.unlink(missing_ok=True))
     _note(EventKind.WITHDRAWN, publication, user, f"publication {key}: {reason}")
+    enter_more(publication)
 
 
 def _note(kind: EventKind, publication: Publication, user: User, detail: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import msgspec
 from django.contrib.auth.models import User
@@ -14,7 +15,6 @@ from datamill.service.bounded_work.places import taking_turn
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.models import FleetExperiment
 from datamill.service.publishing.reproductions import enter_rerun
-from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ENDED_EXPERIMENTS
 from datamill.service.submissions.planning import plan_submission
 from datamill.service.submissions.submission import Submission
@@ -56,8 +56,15 @@ def list_files(original: FleetExperiment) -> tuple[SubmittedFile, ...]:
     return tuple(files)
 
 
-def run_experiment_again(original: FleetExperiment, user: User, margin: float) -> tuple[int, int]:
+def run_experiment_again(
+    original: FleetExperiment,
+    user: User,
+    margin: float,
+    enter_more: Callable[[int, int], None] = lambda _number, _trials: None,
+) -> tuple[int, int]:
     """Submit an experiment again, and return the number of the new one, and of its trials.
+
+    `enter_more` enters, given both, what belongs to the same transaction.
 
     Raises:
         BusyError: too many wait already.
@@ -69,10 +76,13 @@ def run_experiment_again(original: FleetExperiment, user: User, margin: float) -
         if planned.missing:
             raise InputError("files of the experiment are no longer stored here", remedy="Upload them.")
         trials = planned.plan.size.trials
-        number = submit_experiment(submission, planned, user, time.time())
-    run_as_writer(enter_rerun, number, original.pk, margin)
-    told = NewEvent(
-        EventKind.RUN_AGAIN, user=user.username, experiment_id=original.pk, detail=f"by #{number}"
-    )
-    run_as_writer(add_events, [told], time.time())
-    return number, trials
+
+        def enter(number: int) -> None:
+            enter_rerun(number, original.pk, margin)
+            told = NewEvent(
+                EventKind.RUN_AGAIN, user=user.username, experiment_id=original.pk, detail=f"by #{number}"
+            )
+            add_events([told], time.time())
+            enter_more(number, trials)
+
+        return submit_experiment(submission, planned, user, time.time(), enter_more=enter), trials

@@ -9,6 +9,7 @@ import time
 from django.db import close_old_connections
 
 from datamill.service.administration.retention import remove_old_files
+from datamill.service.keyed_requests.claims import remove_old_keys
 from datamill.service.notices.rounds import make_round
 from datamill.service.serving.storage.writer import run_as_writer
 
@@ -28,6 +29,7 @@ async def keep_house() -> None:
             await asyncio.to_thread(_send_notices)
             if time.monotonic() >= next_files_s:
                 removed = await asyncio.to_thread(_remove_files)
+                await asyncio.to_thread(_remove_keys)
                 next_files_s = time.monotonic() + (_MORE_FILES_S if removed else _FILES_EVERY_S)
         except Exception:
             # A database that is away, or a defect of ours.
@@ -37,6 +39,13 @@ async def keep_house() -> None:
 def _send_notices() -> None:
     try:
         make_round(time.time())
+    finally:
+        close_old_connections()
+
+
+def _remove_keys() -> None:
+    try:
+        remove_old_keys(time.time())
     finally:
         close_old_connections()
 

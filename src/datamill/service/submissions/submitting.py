@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
@@ -19,7 +20,6 @@ from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, Bu
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.departures import find_departure
 from datamill.service.bounded_work.turns import GoneError
-from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.experiments.follow_ups import Screening
 from datamill.service.coordinator.experiments.submission import (
     TRIALS_AT_ONCE,
@@ -44,11 +44,12 @@ def submit_experiment(
     now_s: float,
     *,
     screening: Screening | None = None,
+    enter_more: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Look at the files of an experiment, enter it with all its trials, and return its number.
 
     With `screen = "auto"` that is its screening, which the experiment follows by itself; it is entered with
-    the `screening` before it.
+    the `screening` before it. `enter_more` enters, given the number, what belongs to the same transaction.
 
     Raises:
         InputError: when a package, load or factor cannot be used.
@@ -57,6 +58,11 @@ def submit_experiment(
     submission = replace(planned.submission, options=submission.options)
     head = build_head(submission, planned)
     main = None if planned.main is None else replace_struct(planned.main, options=submission.options)
+
+    def complete(number: int) -> None:
+        _check_still_stored(submission)
+        enter_more(number)
+
     new = NewExperiment(
         owner=user,
         text=submission.text,
@@ -68,21 +74,21 @@ def submit_experiment(
         once=submission.options.once,
         follow=None if main is None else msgspec.json.encode(main),
         screening=screening,
+        enter_more=complete,
     )
-    number = _enter(new, now_s)
-    _check_still_stored(submission, number, new.owner, now_s)
-    return number
+    return _enter(new, now_s)
 
 
-def _check_still_stored(submission: Submission, number: int, owner: User, now_s: float) -> None:
-    """Cancel an experiment of which a file was removed, as kept no longer, while it was being entered.
+def _check_still_stored(submission: Submission) -> None:
+    """Refuse an experiment of which a file was removed, as kept no longer, while it was being planned.
+
+    The writer, which removes files, calls this when it has entered which files the experiment has.
 
     Raises:
         InputError: with what to do.
     """
     gone = [item.name for item in submission.files if not name_stored_file(item.sha256).is_file()]
     if gone:
-        run_as_writer(cancel_experiment, number, owner, now_s)
         raise InputError(
             f'the file of "{gone[0]}" was removed meanwhile: no experiment had used it for long',
             where=submission.file_name,

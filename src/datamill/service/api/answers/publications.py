@@ -26,6 +26,7 @@ from datamill.protocol.api.submissions import ExperimentSource
 from datamill.results.crates.citation import cite_as_text
 from datamill.results.crates.description import Description, describe
 from datamill.service.accounts import find_experiment, find_own_experiment, find_user
+from datamill.service.api.keyed import RequestKey, doing_once
 from datamill.service.api.schemas import Name, Number, RequestBody, describe_record
 from datamill.service.models import Publication
 from datamill.service.publishing.archives import is_intact
@@ -50,6 +51,7 @@ ToPublish = Annotated[PublishRequest, RequestBody(), Body()]
 Withdrawn = Annotated[WithdrawalRequest, RequestBody(), Body()]
 _PROBLEM = describe_record(Problem)
 _LINE = describe_record(PublicationLine)
+_RERUN = describe_record(AcceptedRerun)
 _MOST_ROWS = 1000
 #: Publications in one answer: whether each is whole may have to be read from its archive.
 _MOST_PUBLICATIONS = 100
@@ -109,9 +111,11 @@ def send_published(request: HttpRequest, key: Key) -> HttpResponseBase:
 
 @router.post(
     "/experiments/{number}/publish",
-    response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 429: _PROBLEM},
+    response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 409: _PROBLEM, 429: _PROBLEM},
 )
-def publish(request: HttpRequest, number: ExperimentNumber, body: ToPublish) -> PublicationLine:
+def publish(
+    request: HttpRequest, number: ExperimentNumber, body: ToPublish, request_key: RequestKey = ""
+) -> HttpResponse:
     """Publish an experiment of one's own that has ended: for everybody, without an account, and for ever."""
     experiment = find_own_experiment(request.user, number)
 
@@ -127,18 +131,34 @@ def publish(request: HttpRequest, number: ExperimentNumber, body: ToPublish) -> 
 
     # What is wrong in the request is said before anything is written.
     make("0" * 12)
-    made = publish_experiment(experiment, find_user(request), make, held_back=body.hold_back)
-    return _describe(request, made)
+    with doing_once(request, request_key) as once:
+        if not once.is_done:
+            publish_experiment(
+                experiment,
+                find_user(request),
+                make,
+                held_back=body.hold_back,
+                # The writer does not read the archive, which was written just now.
+                enter_more=lambda made: once.keep(_describe(request, made, was_read=True)),
+            )
+    return once.respond()
 
 
 @router.post(
     "/publications/{key}/withdraw",
-    response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM},
+    response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 409: _PROBLEM},
 )
-def withdraw(request: HttpRequest, key: Key, body: Withdrawn) -> PublicationLine:
+def withdraw(request: HttpRequest, key: Key, body: Withdrawn, request_key: RequestKey = "") -> HttpResponse:
     """Withdraw a publication of one's own; its address says why from now on."""
-    withdraw_publication(find_publication(key), find_user(request), body.reason)
-    return _describe(request, find_publication(key))
+    with doing_once(request, request_key) as once:
+        if not once.is_done:
+            withdraw_publication(
+                find_publication(key),
+                find_user(request),
+                body.reason,
+                lambda withdrawn: once.keep(_describe(request, withdrawn)),
+            )
+    return once.respond()
 
 
 @router.get("/experiments/{number}/source", response={200: describe_record(ExperimentSource), 404: _PROBLEM})
@@ -150,13 +170,28 @@ def show_source(request: HttpRequest, number: ExperimentNumber) -> ExperimentSou
 
 @router.post(
     "/experiments/{number}/rerun",
-    response={200: describe_record(AcceptedRerun), 400: _PROBLEM, 404: _PROBLEM, 429: _PROBLEM},
+    response={
+        200: describe_record(AcceptedRerun),
+        400: _PROBLEM,
+        404: _PROBLEM,
+        409: _PROBLEM,
+        429: _PROBLEM,
+    },
 )
-def run_again(request: HttpRequest, number: ExperimentNumber, body: Asked) -> AcceptedRerun:
+def run_again(
+    request: HttpRequest, number: ExperimentNumber, body: Asked, request_key: RequestKey = ""
+) -> HttpResponse:
     """Run an experiment that has ended again, on the machines of today; the margin is fixed with it."""
     original = find_experiment(request.user, number)
-    made, trials = run_experiment_again(original, find_user(request), body.margin)
-    return AcceptedRerun(made, original.pk, body.margin, trials)
+    with doing_once(request, request_key) as once:
+        if not once.is_done:
+            run_experiment_again(
+                original,
+                find_user(request),
+                body.margin,
+                lambda made, trials: once.keep(AcceptedRerun(made, original.pk, body.margin, trials)),
+            )
+    return once.respond()
 
 
 @router.get(
@@ -174,9 +209,9 @@ def list_reruns(request: HttpRequest, number: ExperimentNumber) -> HttpResponse:
     return HttpResponse(msgspec.json.encode(lines), content_type="application/json; charset=utf-8")
 
 
-def _describe(request: HttpRequest, item: Publication) -> PublicationLine:
+def _describe(request: HttpRequest, item: Publication, *, was_read: bool = False) -> PublicationLine:
     said, withdrawn = read_description(item), item.withdrawn_unix_s is not None
-    intact = not withdrawn and is_intact(item)
+    intact = not withdrawn and (was_read or is_intact(item))
     return PublicationLine(
         key=item.key,
         experiment=item.experiment_id,

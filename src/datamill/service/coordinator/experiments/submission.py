@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
@@ -67,7 +67,8 @@ class NewExperiment:
     `experiment` is what `text` says with the submitter's options; `hold` lets the design wait for its owner
     after the debug trials. `trials` are those of the design where the plan comes without them. One that is
     meant `once` is not stored where the same is under way. `follow` is what follows this one
-    by itself, if it is a screening that comes first; `screening` is the one that came before it.
+    by itself, if it is a screening that comes first; `screening` is the one that came before it. `enter_more`
+    enters, given the number, what else belongs to the transaction in which it may begin.
     """
 
     owner: User
@@ -80,6 +81,7 @@ class NewExperiment:
     once: bool = False
     follow: bytes | None = None
     screening: Screening | None = None
+    enter_more: Callable[[int], None] = lambda _: None
 
     @property
     def planned(self) -> Collection[PlannedTrial]:
@@ -227,6 +229,7 @@ class Entry:
             releasing=running and not at_once,
         )
         self._tell()
+        self._new.enter_more(self._number)
 
     @transaction.atomic
     def drop(self) -> None:

@@ -1,0 +1,1 @@
+"""Requests that carry a key of their sender's: done once, however often they arrive."""
