@@ -64,10 +64,15 @@ class ApiUser:
         return bytes(answer.content)
 
     def post(self, path: str, body: Any = None) -> tuple[int, Any]:
-        answer = self._client.post(
-            f"/api{path}", msgspec.json.encode(body or {}), content_type="application/json"
-        )
+        answer = self.ask(path, body)
         return answer.status_code, answer.json() if answer.content else None
+
+    def ask(self, path: str, body: Any = None, **headers: str) -> Any:
+        """The whole answer to a request that changes something."""
+        content = msgspec.json.encode(body or {})
+        return self._client.post(
+            f"/api{path}", content, content_type="application/json", headers=headers or None
+        )
 
     def read(self, path: str, **headers: str) -> bytes:
         """What is streamed, whole."""

@@ -241,9 +241,10 @@ class ChangingCoordinator:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def post(self, path: str, _kind: type, body: SubmissionRequest) -> Any:
-        if path == "/experiments/plan":
-            return PLAN
+    def post(self, _path: str, _kind: type, _body: SubmissionRequest) -> Any:
+        return PLAN
+
+    def post_once(self, _path: str, _kind: type, body: SubmissionRequest, _meaning: SubmissionRequest) -> Any:
         self.submitted.append(body.plan)
         if len(self.submitted) == 1:
             raise ChangedPlanError("the plan has changed since it was shown", CHANGED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from datamill.cli.coordinator.coordinator_settings import (
     KEY_VARIABLE,
     read_settings,
 )
+from datamill.cli.coordinator.unanswered import asking_once
 from datamill.client_settings import ClientSettings, name_settings_file
 from datamill.conduct.fleet.coordinator_records import UnknownAnswerError, read_record
 from datamill.experiment.errors import InputError
@@ -33,10 +35,26 @@ _CONNECT_TIMEOUT_S = 10.0
 #: Large designs take the coordinator a while to plan.
 _READ_TIMEOUT_S = 600.0
 _PIECE_BYTES = 1 << 20
+#: What must not happen twice is asked again after a connection that broke, with these pauses.
+_PAUSES_S = (1.0, 2.0, 4.0)
+#: The first request with a key may take as long as that.
+_LONGEST_WORK_S = 600.0
 
 
 class UnreachableError(InputError):
     """The coordinator does not answer: trying again later may help."""
+
+
+class BrokenConnectionError(UnreachableError):
+    """The connection broke, and what was asked may have been done."""
+
+
+class StillDoingError(InputError):
+    """The coordinator still works on the same request, sent before."""
+
+
+class FailedAnswerError(InputError):
+    """The answer says that something failed there, and not what became of the request."""
 
 
 class MissingFilesError(InputError):
@@ -103,6 +121,56 @@ class CoordinatorClient:
         headers = {} if body is None else {"Content-Type": "application/json"}
         with self._explain():
             return self._read(self._client.post(f"/api{path}", content=content, headers=headers), kind)
+
+    def post_once(
+        self, path: str, kind: type[T], body: msgspec.Struct, meaning: msgspec.Struct | None = None
+    ) -> T:
+        """Ask for something that must not be done twice, and return the answer as a record.
+
+        It is asked again by itself where the connection breaks, and by the same command typed again: with the
+        same key, so that the coordinator answers as it did the first time. `meaning` is what makes two
+        requests the same, if not all of the body.
+
+        Raises:
+            MissingFilesError, ChangedPlanError, UnknownAnswerError: as `post`.
+        """
+        content = msgspec.json.encode(body)
+        told = msgspec.json.encode(body if meaning is None else meaning)
+        with asking_once(self._settings, path, content, told) as asking:
+            headers = {
+                "Content-Type": "application/json",
+                "Idempotency-Key": f'"{asking.request.key}"',
+            }
+            try:
+                answer = self._ask_until_answered(f"/api{path}", asking.request.body, headers)
+            except (UnreachableError, StillDoingError, FailedAnswerError) as problem:
+                raise _say_repeatable(problem) from None
+            except InputError:
+                asking.is_settled = True
+                raise
+            asking.is_settled = True
+            return self._read(answer, kind)
+
+    def _ask_until_answered(self, path: str, content: bytes, headers: dict[str, str]) -> httpx.Response:
+        """Return the answer to a request, which is sent again after a connection that broke."""
+        pauses, deadline_s = iter(_PAUSES_S), time.monotonic() + _LONGEST_WORK_S
+        broke = False
+        while True:
+            try:
+                with self._explain():
+                    answer = self._client.post(path, content=content, headers=headers)
+                    _check_answer(answer)
+                    return answer
+            except StillDoingError:
+                if time.monotonic() > deadline_s:
+                    raise
+                pause_s = _PAUSES_S[0]
+            except UnreachableError as problem:
+                broke = broke or isinstance(problem, BrokenConnectionError)
+                pause_s = next(pauses, 0.0) if broke else 0.0
+                if not pause_s:
+                    raise
+            time.sleep(pause_s)
 
     def _read(self, answer: httpx.Response, kind: type[T]) -> T:
         _check_answer(answer)
@@ -260,10 +328,14 @@ def _explain_transport(error: httpx.TransportError, url: str) -> InputError:
     if "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER_FAILURE" in str(error):
         return InputError("there is no TLS at this address", where=url, remedy="It may begin with http://.")
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) and url.startswith("http://"):
-        return UnreachableError(
+        return BrokenConnectionError(
             f"the connection broke: {error or type(error).__name__}",
             where=url,
             remedy="Try again; if it always happens, the address may begin with https://.",
+        )
+    if not isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
+        return BrokenConnectionError(
+            f"the connection broke: {error or type(error).__name__}", where=url, remedy="Try again."
         )
     return UnreachableError(
         f"the coordinator cannot be reached: {error or type(error).__name__}",
@@ -282,8 +354,9 @@ def _check_answer(answer: httpx.Response) -> None:
     if answer.is_success and (is_json or not answer.content):
         return
     refusal = _read_refusal(answer.content) if is_json else None
+    failed = FailedAnswerError if answer.is_server_error else InputError
     if refusal is None:
-        raise InputError(
+        raise failed(
             f"the answer is {answer.status_code} {answer.reason_phrase}, and cannot be read",
             where=str(answer.request.url),
             remedy="Is this the address of a datamill coordinator?",
@@ -298,7 +371,20 @@ def _check_answer(answer: httpx.Response) -> None:
             where=f"{answer.request.url.scheme}://{answer.request.url.netloc.decode()}",
             remedy=f"Give a key that is valid there with --key or {KEY_VARIABLE}.",
         )
-    raise InputError(refusal.message, where=refusal.where, remedy=refusal.remedy)
+    if answer.status_code == httpx.codes.CONFLICT and "Retry-After" in answer.headers:
+        raise StillDoingError(refusal.message, where=refusal.where, remedy=refusal.remedy)
+    raise failed(refusal.message, where=refusal.where, remedy=refusal.remedy)
+
+
+def _say_repeatable(problem: InputError) -> InputError:
+    """Return why there is no answer, with what the user can do about it."""
+    if isinstance(problem, UnreachableError) and not isinstance(problem, BrokenConnectionError):
+        return problem
+    return type(problem)(
+        problem.message,
+        where=problem.where,
+        remedy="Type the command again: what was done already is not done twice, and you get its answer.",
+    )
 
 
 def _read_refusal(content: bytes) -> RefusedSubmission | None:

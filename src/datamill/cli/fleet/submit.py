@@ -230,12 +230,14 @@ def send(
         InputError: when the coordinator refuses.
     """
     upload(coordinator, missing, archives, body.packages, console)
+    # The same experiment may have another plan by now.
+    meaning = replace(body, plan="")
     try:
-        return coordinator.post("/experiments", AcceptedSubmission, body)
+        return coordinator.post_once("/experiments", AcceptedSubmission, body, meaning)
     except MissingFilesError as problem:
         # Its store was cleaned between the two questions.
         upload(coordinator, problem.missing, archives, body.packages, console)
-        return coordinator.post("/experiments", AcceptedSubmission, body)
+        return coordinator.post_once("/experiments", AcceptedSubmission, body, meaning)
 
 
 def upload(

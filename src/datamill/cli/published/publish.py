@@ -59,7 +59,7 @@ def publish(
             confirm_in_public(f"Publish experiment {number} for everybody, for ever?")
         held = ("artifacts",) if without_artifacts else ()
         body = PublishRequest(title, authors, licence, summary, held)  # type: ignore[arg-type]
-        made = coordinator.post(f"/experiments/{number}/publish", PublicationLine, body)
+        made = coordinator.post_once(f"/experiments/{number}/publish", PublicationLine, body)
     if as_json:
         click.echo(spell_answer(f"Experiment {number} is published as {made.key}.", publication=made))
         return

@@ -60,7 +60,7 @@ def rerun(
             plan = coordinator.post("/experiments/plan", SubmissionPlan, body)
             print_plan(plan, make_console(stderr=as_json))
             confirm(plan)
-        made = coordinator.post(f"/experiments/{number}/rerun", AcceptedRerun, RerunRequest(share))
+        made = coordinator.post_once(f"/experiments/{number}/rerun", AcceptedRerun, RerunRequest(share))
     if as_json:
         click.echo(spell_answer(f"Submitted as experiment {made.id}, a re-run of {number}.", rerun=made))
         return

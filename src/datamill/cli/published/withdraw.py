@@ -25,5 +25,5 @@ def withdraw(publication: str, reason: str, yes: bool, url: str | None, key: str
     if not yes:
         confirm_in_public(f"Withdraw {publication} for good?")
     with connect(url, key) as coordinator:
-        found = coordinator.post(path, PublicationLine, WithdrawalRequest(reason))
+        found = coordinator.post_once(path, PublicationLine, WithdrawalRequest(reason))
     click.echo(f"withdrawn: {found.title}\n{found.address} says why")

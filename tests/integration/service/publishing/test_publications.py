@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 import time
 import zipfile
 from pathlib import Path
@@ -91,9 +92,13 @@ def enter_publication() -> tuple[Fleet, Publication]:
 def test_a_publication_has_the_answer_a_citation_and_the_archive_for_everybody(tmp_path: Path) -> None:
     fleet = Fleet()
     fleet.finish()
-    answer, published = publish(fleet)
+    form = re.findall(r'name="form" value="(.+?)"', read_page("/experiments/1/publish", log_in(fleet.ada))[1])
+    answer, published = publish(fleet, form=form[0])
     assert answer.status_code == 302, answer.content.decode()
     assert published is not None
+    # A second click on the same form publishes nothing more.
+    assert publish(fleet, form=form[0])[0]["Location"] == answer["Location"]
+    assert Publication.objects.count() == 1
     fleet.fetch(tmp_path / "bundle")
     said = datamill.answer(tmp_path / "bundle").answer
     status, page = read_page(f"/publications/{published.key}")

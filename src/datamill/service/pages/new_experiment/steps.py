@@ -46,10 +46,10 @@ from datamill.service.pages.new_experiment.form import (
     read_constraints,
     read_form,
 )
-from datamill.service.pages.new_experiment.sent_forms import find_sent, keep_sent, name_form
 from datamill.service.pages.new_experiment.starting_points import TEMPLATES
 from datamill.service.pages.new_experiment.stored_packages import list_stored, store_upload
 from datamill.service.pages.response_words import RESPONSE_WORDS
+from datamill.service.pages.sent_forms import FIELD, SentForm, name_form, sending_form
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import (
     plan_submission,
@@ -196,15 +196,13 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
         if "submit" in request.POST:
-            if sent := find_sent(find_user(request), request.POST.get("form", "")):
-                text = (
-                    "This form was submitted before, and this is what it has become. Fork it to run it again."
-                )
-                messages.info(request, text, extra_tags="info")
-                return redirect("experiment", sent)
-            number, problem = _try_draft(draft, lambda submission: _submit_stored(request, submission))
+            with sending_form(request) as form:
+                if form.became:
+                    text = "This form was submitted before, and became this. Fork it to run it again."
+                    messages.info(request, text, extra_tags="info")
+                    return redirect(form.became)
+                number, problem = _try_draft(draft, lambda draft: _submit_stored(request, draft, form))
             if number:
-                keep_sent(find_user(request), request.POST.get("form", ""), number)
                 return redirect("experiment", number)
             context["problem"] = problem
     elif "fork" in request.GET:
@@ -217,7 +215,7 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
         context["fork_of"] = original
     else:
         draft = _draft_from_form(request, read_form(request.GET))
-    context |= {"draft": draft, "form_name": request.POST.get("form") or name_form()}
+    context |= {"draft": draft, "form_name": request.POST.get(FIELD) or name_form()}
     context |= {"hold": "hold" in request.POST} | _describe_draft(request, draft)
     if request.headers.get("HX-Request"):
         return show_page(request, "parts/draft.html", context)
@@ -291,7 +289,7 @@ def _try_draft(draft: DraftFiles, attempt: Callable[[Submission], T]) -> tuple[T
         return None, problem
 
 
-def _submit_stored(request: HttpRequest, submission: Submission) -> int:
+def _submit_stored(request: HttpRequest, submission: Submission, form: SentForm) -> int:
     """Submit an experiment and return its number; 0 where its plan is no longer the one that was shown.
 
     Raises:
@@ -305,7 +303,9 @@ def _submit_stored(request: HttpRequest, submission: Submission) -> int:
             messages.warning(request, text, extra_tags="warn")
             return 0
         held = replace(submission, options=SubmissionOptions(hold="hold" in request.POST))
-        number = submit_experiment(held, planned, user, time.time())
+        number = submit_experiment(
+            held, planned, user, time.time(), enter_more=lambda number: form.keep("experiment", number)
+        )
     messages.success(request, "Submitted.", extra_tags="good")
     return number
 

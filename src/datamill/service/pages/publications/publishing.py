@@ -19,6 +19,7 @@ from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import Publication
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.sent_forms import FIELD, name_form, sending_form
 from datamill.service.publishing.publishing import (
     HELD_BACK,
     find_publication,
@@ -49,18 +50,19 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
         "authors": sent.get("authors", user.get_full_name() or user.username),
         "licence": sent.get("licence", USUAL_LICENCE),
         "summary": sent.get("summary", ""),
+        "form_name": sent.get(FIELD) or name_form(),
         "earlier": Publication.objects.filter(experiment=experiment).order_by("-published_unix_s"),
     }
     if request.method == "POST":
         try:
-            published = _publish(request, experiment)
+            became = _publish(request, experiment)
         except (BusyError, GoneError):
             raise
         except InputError as problem:
             context["problem"] = problem
         else:
             messages.success(request, "Published. Cite it by this address.", extra_tags="good")
-            return redirect("publication", published.key)
+            return redirect(became)
     return show_page(
         request,
         "publications/publish.html",
@@ -70,7 +72,8 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
     )
 
 
-def _publish(request: HttpRequest, experiment: FleetExperiment) -> Publication:
+def _publish(request: HttpRequest, experiment: FleetExperiment) -> str:
+    """Publish, and return the address; a form that was sent before publishes nothing more."""
     sent = request.POST
     if "everybody" not in sent:
         raise InputError(
@@ -92,11 +95,21 @@ def _publish(request: HttpRequest, experiment: FleetExperiment) -> Publication:
     make("0" * 12)
     held_back = tuple(name for name in HELD_BACK if name in sent.getlist("hold"))
     try:
-        return publish_experiment(experiment, find_user(request), make, held_back=held_back)
+        with sending_form(request) as form:
+            if form.became:
+                return form.became
+            published = publish_experiment(
+                experiment,
+                find_user(request),
+                make,
+                held_back=held_back,
+                enter_more=lambda made: form.keep("publication", made.key),
+            )
     except FullError as full:
         raise BusyError(str(full)) from None
     except BundleError:
         raise InputError("the coordinator's records of this experiment do not fit each other") from None
+    return reverse("publication", args=[published.key])
 
 
 @require_POST

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from datamill.experiment.errors import InputError
@@ -13,6 +14,7 @@ from datamill.service.accounts import find_experiment, find_user
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.sent_forms import FIELD, name_form, sending_form
 from datamill.service.publishing.reproductions import (
     ShownRerun,
     find_own_rerun,
@@ -38,13 +40,21 @@ def run_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
     original = find_experiment(user, experiment_id)
     margin = request.POST.get("margin", _USUAL_MARGIN)
     context: dict[str, object] = {"experiment": original, "margins": MARGINS, "margin": margin}
+    context["form_name"] = request.POST.get(FIELD) or name_form()
     try:
         if request.method == "POST":
             if margin not in MARGINS:
                 raise InputError("nobody offered this margin", remedy=f"One of: {', '.join(MARGINS)}.")
-            number, _ = run_experiment_again(original, user, float(margin))
-            messages.success(request, f"Submitted: it runs #{original.pk} again.", extra_tags="good")
-            return redirect("experiment", number)
+            with sending_form(request) as form:
+                if not form.became:
+                    number, _ = run_experiment_again(
+                        original, user, float(margin), lambda made, _: form.keep("experiment", made)
+                    )
+            text = f"Submitted: it runs #{original.pk} again."
+            if form.became:
+                text = "This form was sent before, and this is what it has become."
+            messages.success(request, text, extra_tags="good")
+            return redirect(form.became or reverse("experiment", args=[number]))
         plan: SubmissionPlan = plan_within(LOOK, preview_submission, make_submission(original), user)
         if plan.missing_files:
             raise InputError("files of the experiment are no longer stored here", remedy="Upload them.")
