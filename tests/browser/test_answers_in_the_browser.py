@@ -15,6 +15,17 @@ def test_the_answer_comes_first_with_its_picture_and_other_questions_are_a_click
     assert page.locator("#answer figure.chart svg").count() == 1
     box, progress = (page.locator(part).bounding_box() for part in ("#answer", "#progress"))
     assert box["y"] + box["height"] <= progress["y"]
+    assert page.locator("#answer li").first.inner_text().startswith("What else mattered")
+    # On a phone the picture is all there, and in the list an answer has the whole line.
+    wide = page.viewport_size
+    page.set_viewport_size({"width": 360, "height": 800})
+    frame, picture = (page.locator(f"#answer figure {part}").bounding_box() for part in (".scroll", "svg"))
+    assert picture["x"] + picture["width"] <= frame["x"] + frame["width"]
+    page.go_back()
+    assert page.locator("td.outcome", has_text="xz is better").bounding_box()["width"] > 300
+    page.go_forward()
+    page.set_viewport_size(wide)
+    headline.wait_for()
     # Trials, events and files stand below, folded.
     assert not page.locator("#trials").is_visible()
     page.get_by_role("link", name="Ask something else of these trials").click()

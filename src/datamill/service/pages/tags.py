@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime
 
@@ -19,6 +20,8 @@ from datamill.service.progress import DONE
 from datamill.service.states import TrialPurpose, TrialState
 
 register = template.Library()
+#: Pictures up to this width are made smaller for a narrow screen; wider ones are moved in it.
+_READ_ON_PHONES_PX = 440
 
 
 @register.filter
@@ -61,7 +64,16 @@ def coarse_duration(seconds: float) -> str:
 @register.filter
 def duration(seconds: float | None) -> str:
     """A duration in its two largest units."""
-    return "" if seconds is None else format_duration(seconds)
+    if seconds is None:
+        return ""
+    return format_duration(seconds) if seconds else "0 s"
+
+
+@register.filter
+def fits_phones(svg: str) -> bool:
+    """Whether a picture is so narrow that it is still read when a phone shows all of it."""
+    found = re.search(r'<svg[^>]*? width="([0-9.]+)"', svg[:2000])
+    return found is not None and float(found[1]) <= _READ_ON_PHONES_PX
 
 
 @register.filter
