@@ -127,6 +127,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 # Forms carry the proof against forged requests: no script needs the cookie.
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "datamill.service.pages.accounts.forged.refuse_forged"
 # Whether a browser came over TLS is seen with each request, also behind a proxy: pages/content_policy marks
 # cookies then, and sends HSTS. The port speaks TLS or it does not: there is nothing to redirect from.
 SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008", "security.W012", "security.W016"]

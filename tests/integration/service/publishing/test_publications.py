@@ -158,11 +158,34 @@ def test_what_is_wrong_in_the_form_is_said_and_nothing_is_typed_again(
     assert not FleetExperiment.objects.get().public
 
 
+def test_what_was_typed_before_another_login_fills_the_form_and_publishes_nothing() -> None:
+    fleet = Fleet()
+    FleetExperiment.objects.update(state="cancelled", ended_unix_s=1.0)
+    path = f"/experiments/{fleet.number}/publish"
+    # The proof in the form is that of the session before.
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(fleet.ada.user)
+    for answer in (Client().post(path, FORM), client.post(path, FORM)):
+        page = answer.content.decode()
+        assert answer.status_code == 403
+        assert html.escape(FORM["title"]) in page
+        assert "<script>alert" not in page
+    filled = log_in(fleet.ada).post(path, FORM | {"check": "yes"})
+    page = filled.content.decode()
+    assert (filled.status_code, "checked" in page) == (200, False)
+    assert html.escape(FORM["title"]) in page
+    assert html.escape("Doe, Jane\nThe <b>Lab</b>") in page
+    assert not Publication.objects.exists()
+    # Any other form without a proof is refused, and does nothing.
+    refused = client.post(f"/experiments/{fleet.number}/cancel")
+    assert (refused.status_code, "without the proof" in refused.content.decode()) == (403, True)
+
+
 def test_only_its_owner_publishes_and_only_what_has_ended() -> None:
     fleet = Fleet(public=True)
     path = f"/experiments/{fleet.number}/publish"
     assert log_in(ApiUser("bob")).post(path, FORM).status_code == 403
-    assert Client().post(path, FORM).status_code == 302
+    assert Client().post(path, FORM).status_code == 403
     answer, published = publish(fleet)
     assert (answer.status_code, published) == (400, None)
     assert "has not ended" in answer.content.decode()

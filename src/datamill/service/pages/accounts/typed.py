@@ -1,4 +1,4 @@
-"""What was typed into a form whose session had ended: carried over the login, to be sent after it."""
+"""What was typed into a form that was not taken: carried over the login, to be looked at and sent again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest, QueryDict
 
 #: Forms whose content is worth keeping, by the names of their addresses.
-_KEPT = frozenset({"new-file"})
+_KEPT = frozenset({"new-file", "experiment-publish"})
 _PREFIX = "typed-"
 #: Of strangers the coordinator takes no larger body: see `serving/body_limits`.
 _MOST_CHARACTERS = 64 << 10

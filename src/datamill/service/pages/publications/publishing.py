@@ -53,7 +53,8 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
         "form_name": sent.get(FIELD) or name_form(),
         "earlier": Publication.objects.filter(experiment=experiment).order_by("-published_unix_s"),
     }
-    if request.method == "POST":
+    # With "check" the form comes back from a login: its user looks at it before anything is published.
+    if request.method == "POST" and "check" not in sent:
         try:
             became = _publish(request, experiment)
         except (BusyError, GoneError):
