@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,32 @@ def test_the_broker_has_the_processor_before_a_call_where_sessions_share_it(call
     if not autogroup.is_file():
         pytest.skip("the kernel does not share processors out among sessions")
     assert autogroup.read_text().split()[-1] == "10"
+
+
+def test_what_takes_turns_is_worked_on_by_half_of_the_processors(calls: Calls) -> None:
+    in_turn = replace(BUDGET, takes_turns=True)
+    departure, waited = Departure(), list[type[BaseException]]()
+
+    def ask() -> None:
+        try:
+            calls.run(in_turn, departure, int)
+        except GoneError as problem:
+            waited.append(type(problem))
+
+    places = max(1, len(os.sched_getaffinity(0)) // 2)
+    with ExitStack() as stack:
+        for _ in range(places):
+            stack.enter_context(calls._taking_turn(in_turn, Departure()))
+        # What takes no turns goes on, and a client that leaves waits no longer.
+        assert calls.run(BUDGET, Departure(), int) == 0
+        with pytest.raises(BusyError, match="worked out"):
+            calls.run(replace(in_turn, elapsed_s=0.0), Departure(), int)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        departure.note()
+        thread.join()
+    assert waited == [GoneError]
+    assert calls.run(in_turn, Departure(), int) == 0
 
 
 def test_a_call_raises_what_the_input_made_it_raise(calls: Calls) -> None:

@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
@@ -17,7 +18,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.service.bounded_work.child import Answer, Budget, answer_call, hurry
 from datamill.service.bounded_work.departures import Departure, find_departure
-from datamill.service.bounded_work.turns import GoneError
+from datamill.service.bounded_work.turns import BusyError, GoneError
 
 log = logging.getLogger("datamill.serve")
 
@@ -25,7 +26,8 @@ T = TypeVar("T")
 
 #: Loaded once, in the process from which all others are forked.
 _PRELOADED = ["datamill.service.bounded_work.preloaded"]
-_LOOK_EVERY_S = 0.05
+#: From one look to the next whether a client has left; an answer is taken as soon as it is there.
+_LOOK_EVERY_S = 0.2
 
 
 class BudgetError(InputError):
@@ -39,6 +41,8 @@ class Calls:
         self._context: ForkServerContext = get_context("forkserver")
         self._context.set_forkserver_preload(_PRELOADED)
         self._lock = threading.Lock()
+        # Even what stands back takes caches and memory from what leases trials, on the processor beside it.
+        self._turns = threading.Semaphore(max(1, len(os.sched_getaffinity(0)) // 2))
 
     def start(self) -> None:
         """Have the process made from which others are forked, beside all else: loading it takes seconds."""
@@ -63,9 +67,32 @@ class Calls:
 
         Raises:
             InputError: what it raises; `BudgetError`, that it takes more than its budget.
+            BusyError: when it takes turns, and had none for as long as it might take.
             GoneError: when the client leaves.
             RuntimeError: when it fails otherwise.
         """
+        with self._taking_turn(budget, departure):
+            return self._run(budget, departure, function, arguments)
+
+    @contextmanager
+    def _taking_turn(self, budget: Budget, departure: Departure) -> Iterator[None]:
+        if not budget.takes_turns:
+            yield
+            return
+        ends_s = time.monotonic() + budget.elapsed_s
+        while not self._turns.acquire(timeout=_LOOK_EVERY_S):
+            if departure.has_left:
+                raise GoneError
+            if time.monotonic() > ends_s:
+                raise BusyError("answers for others are worked out", remedy="Try again in some minutes.")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def _run(
+        self, budget: Budget, departure: Departure, function: Callable[..., T], arguments: tuple[Any, ...]
+    ) -> T:
         ours, theirs = self._context.Pipe(duplex=False)
         process = self._context.Process(
             target=answer_call, args=(theirs, budget, function, arguments), daemon=True

@@ -32,7 +32,8 @@ class Budget:
     """What a function may take: memory beyond that of a fresh process, processor time, time, bytes of a file.
 
     `remedy` says what to do where that is not enough. With `draws` addresses that nothing is kept at do not
-    count: what draws figures reserves 60 GB of them.
+    count: what draws figures reserves 60 GB of them. What `takes_turns` is worked on by at most half of the
+    processors; the others wait.
     """
 
     memory_bytes: int
@@ -41,6 +42,7 @@ class Budget:
     file_bytes: int = 0
     remedy: str = ""
     draws: bool = False
+    takes_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _MODULES = [
     "datamill.service.submissions.planned_apart",
 ]
 #: These read the tables of a coordinator, which has set Django up.
-_MODULES_OF_TABLES = ["datamill.service.api.previews"]
+_MODULES_OF_TABLES = ["datamill.service.api.previews", "datamill.service.answers.bundle_folders"]
 _MODULES_OF_ANSWERS = ["datamill.verbs.answer", "datamill.service.answers.drawing"]
 #: Whoever starts it has more urgent things to do, and yet it is waited for.
 _NICENESS_WHILE_LOADING = 10

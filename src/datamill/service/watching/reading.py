@@ -32,9 +32,9 @@ class Rests:
         self._began_s = time.monotonic()
 
     def rest(self) -> None:
-        """Rest for as long as was worked, when that was a while."""
+        """Rest for as long as was worked, when that was a while and there are other threads at all."""
         worked_s = time.monotonic() - self._began_s
-        if worked_s >= _WORKED_S:
+        if worked_s >= _WORKED_S and threading.active_count() > 1:
             time.sleep(min(worked_s, _LONGEST_REST_S))
             self._began_s = time.monotonic()
 
