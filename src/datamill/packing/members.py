@@ -8,6 +8,7 @@ import io
 import os
 import stat
 import tarfile
+import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,9 @@ _MEMBER_TIME_S = 946_684_800
 MOST_LEVELS = 128
 #: As much of a script as is looked at.
 _HEAD_BYTES = 256
+#: What an archive may have behind its last member: zeros, to a round number of bytes.
+_MOST_BEHIND_BYTES = 16 << 20
+_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +130,27 @@ def _list_archive(path: Path, scripts: Collection[str]) -> Iterator[Member]:
                     special=not (member.isreg() or member.isdir() or member.issym() or member.islnk()),
                     head=_extract_head(tar, member) if name in scripts else b"",
                 )
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, OSError) as error:
+            _read_to_the_end(tar)
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, OSError) as error:
         raise InputError(
             f"not a readable .tar.gz: {error}",
             where=str(path),
             remedy="Pack it with tar czf.",
         ) from None
+
+
+def _read_to_the_end(tar: tarfile.TarFile) -> None:
+    """Read what is behind the last member: at the end stands the checksum over all that was read.
+
+    Raises:
+        EOFError: the archive was cut off.
+        OSError: it is damaged, or goes on for long.
+    """
+    assert tar.fileobj is not None
+    for _ in range(_MOST_BEHIND_BYTES // _PIECE_BYTES):
+        if not tar.fileobj.read(_PIECE_BYTES):
+            return
+    raise OSError("it goes on behind its last member")
 
 
 def _read_head(path: Path) -> bytes:

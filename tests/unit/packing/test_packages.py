@@ -1,9 +1,11 @@
 """Packages: what is accepted, and that equal content packs to equal bytes."""
 
+import gzip
 import io
 import os
 import subprocess
 import tarfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -163,6 +165,32 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) ->
     path.write_bytes(content)
     with pytest.raises(InputError, match="not a readable"):
         inspect(path)
+
+
+def unpack(path: Path) -> bytes | None:
+    """What is in a `.gz`, None where that is not as it was packed; some bits of it mean nothing."""
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def test_an_archive_that_was_cut_off_or_damaged_anywhere_is_refused(tmp_path: Path) -> None:
+    whole = make_archive(tmp_path / "p.tar.gz", [member("data", size=3000)])
+    content, part = whole.read_bytes(), tmp_path / "q.tar.gz"
+    assert inspect(whole).files == 3
+    for length in range(len(content)):
+        part.write_bytes(content[:length])
+        with pytest.raises(InputError, match="not a readable"):
+            inspect(part)
+    for place in range(len(content)):
+        part.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
+        if unpack(part) != unpack(whole):
+            with pytest.raises(InputError):
+                inspect(part)
+    part.write_bytes(content + b"and more")
+    with pytest.raises(InputError, match="not a readable"):
+        inspect(part)
 
 
 @pytest.mark.parametrize(
