@@ -5,6 +5,18 @@ from __future__ import annotations
 from datamill.selection.changes.reach import find_users
 from datamill.selection.indicators.evidence import Evidence, measure_length_change
 
+#: Features, by the names that cases have them under, that are shares of the whole: at most 1, often far less.
+SHARES = frozenset(
+    f"own.{name}"
+    for name in (
+        "changed_share_static",
+        "changed_share_executed",
+        "edit_weight",
+        "signed_edit",
+        "callers_hot",
+    )
+)
+
 
 def read_own_features(evidence: Evidence) -> dict[str, float]:
     """Return features of a pair of versions and a benchmark by name.
