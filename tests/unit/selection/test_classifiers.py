@@ -116,6 +116,24 @@ def test_a_feature_that_training_never_saw_counts_for_nothing():
     )
 
 
+def test_a_thousandth_of_the_work_and_a_millionth_are_told_apart():
+    draw = random.Random(7)
+    cases = [
+        replace(
+            make_case(order, share > 0.0005, heat=draw.randrange(50)),
+            features={"own.changed_share_executed": share, "heat": draw.randrange(50)},
+        )
+        for order, share in enumerate(10 ** draw.uniform(-7, 0) for _ in range(200))
+    ]
+    model = fit_logistic(cases)
+
+    def score(share):
+        return model.score(replace(cases[0], features={"own.changed_share_executed": share, "heat": 25}))
+
+    assert score(1e-3) > 3 * score(1e-6)
+    assert score(1e-6) < 1.2 * score(1e-7)
+
+
 def test_the_dummies_decide_the_same_of_all():
     decided = {
         p.name: p.fit([]).decides(make_case(1, None)) for p in PREDICTORS if p.name in ("always", "never")
