@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from selection_records import make_case, make_function, make_profile, make_table
 
-from datamill.conduct.selection.collecting.settings_file import BegunSettings
+from datamill.conduct.selection.collecting.begun_settings import BegunSettings
 from datamill.conduct.selection.deciding.bisect_change import Bisection, MeasuredStep
 from datamill.conduct.selection.deciding.train_model import Training
 from datamill.selection.evaluation.backtests import evaluate_epochs

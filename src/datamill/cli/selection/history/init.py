@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from datamill.cli.json_answer import spell_answer
-from datamill.conduct.selection.collecting.settings_file import begin_settings
+from datamill.conduct.selection.collecting.begun_settings import begin_settings
 
 
 @click.command()
