@@ -78,3 +78,10 @@ def test_a_command_that_fails_under_the_profiler_is_quoted_not_the_profiler(tmp_
     with pytest.raises(InputError) as refused:
         count_command([str(script)], [script])
     assert refused.value.message == 'ends with status 3 under valgrind; it said: "no such input"'
+
+
+def test_the_terminal_s_variables_change_no_count(monkeypatch):
+    count = count_command(["/bin/true"], []).instructions
+    for number in range(30):
+        monkeypatch.setenv(f"OF_THIS_TERMINAL_{number}", "some text")
+    assert count_command(["/bin/true"], []).instructions == count > 10_000
