@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from selection_records import make_function, make_profile, make_table
 
+from datamill.conduct.selection.store.packed_store import pack_store
 from datamill.conduct.selection.store.selection_store import SelectionStore
+from datamill.experiment.errors import InputError
 from datamill.selection.history.records import Program
 
 
@@ -19,3 +22,12 @@ def test_a_version_with_one_binary_is_named_as_those_with_several(tmp_path):
     # Where all have one, there is nothing to tell apart.
     store.write_versions([], programs[:1])
     assert set(store.read_profiles("one")["bench"].functions) == {"work"}
+
+
+def test_a_store_is_not_packed_below_a_file(tmp_path):
+    store = SelectionStore(tmp_path / "store")
+    store.prepare()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError) as refused:
+        pack_store(store, tmp_path / "selection.toml", tmp_path / "file" / "packed")
+    assert refused.value.message == "cannot be made: Not a directory"

@@ -29,15 +29,20 @@ def pack_store(store: SelectionStore, settings: Path, folder: Path) -> int:
     they take little more than one.
 
     Raises:
-        InputError: the folder holds something already, or a session is not finished.
+        InputError: the folder holds something already or cannot be made, or a session is not finished.
     """
-    if folder.exists() and any(folder.iterdir()):
+    if folder.is_dir() and any(folder.iterdir()):
         raise InputError("is not empty", where=str(folder), remedy="Name a folder that is not there yet.")
     if store.read_session() is not None or (store.folder / SUBMITTED_FILE).exists():
         raise InputError(
             "was not measured to its end", where=str(store.folder), remedy="Collect again: it goes on."
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be made: {error.strerror}", where=str(folder), remedy="Name another folder."
+        ) from error
     for name in _COPIED:
         if (store.folder / name).exists():
             shutil.copyfile(store.folder / name, folder / name)
