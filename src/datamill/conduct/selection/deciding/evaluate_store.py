@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from datamill.conduct.selection.collecting.settings_file import Project
+from datamill.conduct.selection.deciding.other_projects import read_others
 from datamill.conduct.selection.deciding.train_model import choose_truth, read_collection
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -156,9 +157,10 @@ def evaluate_store(
             there = read_collection(other)
             rule_there = choose_truth(other.settings.truth, rule)
             elsewhere += build_cases(there, list_closest_pairs(there), rule_there).cases
+    others_taught = read_others(project.settings.name)
     found: list[NamedEvaluation] = []
     for predictor in predictors:
-        fit = choose_fit(find_predictor(predictor), miss_cost, hit_rate)
+        fit = choose_fit(find_predictor(predictor), miss_cost, hit_rate, others_taught)
         for name in names:
             if name == "indicators":
                 continue

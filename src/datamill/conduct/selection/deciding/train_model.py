@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from datamill.conduct.selection.collecting.settings_file import Project
+from datamill.conduct.selection.deciding.other_projects import read_others
 from datamill.conduct.selection.deciding.user_features import read_user_features
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import command
@@ -93,7 +94,8 @@ def train_model(
     if not labelled:
         measured = "profiled" if truth.rule == "instructions" else "measured"
         warnings.append(f"no pair of different programs was {measured}: there is nothing to learn from")
-    fit = choose_fit(find_predictor(predictor), miss_cost, hit_rate)
+    others = read_others(project.settings.name)
+    fit = choose_fit(find_predictor(predictor), miss_cost, hit_rate, others)
     model = fit(labelled)
     trained = TrainedModel(
         predictor=predictor,
