@@ -12,14 +12,18 @@ from datamill.selection.predictors.case import Case
 Direction = Literal["slower", "faster", "unknown"]
 #: The weighted change of length, with its sign.
 FEATURE = "own.signed_edit"
-#: Least chance, under guessing, of as many right directions: only what is rarer is believed.
+#: A direction is told where more than this share will be right. More than half is not enough: benchmarks of
+#: one commit change alike, so that a few commits make guesses look like knowledge.
+LEAST_RIGHT = 2 / 3
+#: Least chance, with that share, of as many right directions: only what is rarer is believed.
 ALPHA = 0.05
 
 
 class LearnedDirection(msgspec.Struct, frozen=True):
     """How often the sign of `own.signed_edit` was that of the change: in `right` of `n` changes.
 
-    `holds`: more often than guessing would be with a probability of 5% (exact binomial test, one-sided).
+    `holds`: more often than a share of `LEAST_RIGHT` would be with a probability of 5% (exact binomial test,
+    one-sided).
     """
 
     n: int
@@ -44,5 +48,5 @@ def learn_direction(cases: Iterable[Case]) -> LearnedDirection:
         if case.changed and case.ratio is not None and case.ratio != 1 and case.features.get(FEATURE)
     ]
     right = sum(told)
-    holds = bool(told) and binomtest(right, len(told), 0.5, alternative="greater").pvalue < ALPHA
+    holds = bool(told) and binomtest(right, len(told), LEAST_RIGHT, alternative="greater").pvalue < ALPHA
     return LearnedDirection(len(told), right, bool(holds))

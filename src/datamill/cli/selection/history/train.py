@@ -68,7 +68,7 @@ def train(
     if direction.n:
         sentences.append(
             f"Direction: right in {direction.right} of {count_nouns(direction.n, 'change')}"
-            + ("." if direction.holds else ", no better than guessing: none will be told.")
+            + ("." if direction.holds else ", too few for it to be told.")
         )
     warnings = [finish_sentence(line) for line in model.warnings]
     if as_json:
