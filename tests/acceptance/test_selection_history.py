@@ -137,7 +137,15 @@ def test_a_packed_store_is_evaluated_without_its_repository(project, tmp_path):
 
 def test_a_change_is_found_by_bisection(project):
     first, last = find(project, "first"), find(project, "change it again")
+    store = project / ".datamill" / "selection"
+    before = (store / "counts.json").read_text()
+    commits = {item["commit"]: item["program"] for item in json.loads((store / "versions.json").read_text())}
+    first_alone = [item for item in json.loads(before) if item["program"] == commits[first]]
+    (store / "counts.json").write_text(json.dumps(first_alone))
     told = json.loads(ask("bisect", "bench", first, last, "--repo", project, "--json"))
+    # What no commit between needs is not profiled.
+    assert json.loads((store / "counts.json").read_text()) == first_alone
+    (store / "counts.json").write_text(before)
     assert told["found"] == find(project, "slower loop")
     assert told["answer"][0] == f"Commit {told['found'][:9]} changed bench: slower loop."
     assert told["ratio"] > 1.01

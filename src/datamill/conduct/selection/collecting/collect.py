@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,8 @@ class CollectionQuestion:
     """What is to be collected: which commits, and what is done with them.
 
     `within_s` is how long it may take; what is left is done the next time. `jobs` is how many programs are
-    profiled at the same time: benchmarks that share a port or a file need 1.
+    profiled at the same time: benchmarks that share a port or a file need 1. `only_asked`: programs of other
+    versions in the store are not profiled.
     """
 
     range: str = "HEAD"
@@ -48,6 +49,7 @@ class CollectionQuestion:
     retry_failed: bool = False
     within_s: float | None = None
     jobs: int = 1
+    only_asked: bool = False
 
 
 def collect_history(
@@ -77,7 +79,10 @@ def collect_history(
     with store.locked(), CommandSession(find_worker()) as worker:
         fresh, all_built = _build(question, walked, settings, history, store, worker, tell, until_s)
         run_setup(worker, settings, here)
-        all_profiled = not question.profile or _profile(question.jobs, settings, store, here, tell, until_s)
+        asked = _list_asked(walked, store) if question.only_asked else store.programs
+        all_profiled = not question.profile or _profile(
+            question.jobs, asked, settings, store, here, tell, until_s
+        )
         all_measured = not question.measure or _measure(settings, store, here, worker, tell, until_s)
     finished = all_built and all_profiled and all_measured
     return sum_up(len(walked), fresh, history, settings, store, finished)
@@ -112,8 +117,15 @@ def _build(
     return fresh, fresh == len(left)
 
 
+def _list_asked(walked: Sequence[WalkedCommit], store: SelectionStore) -> Collection[str]:
+    """The programs of the versions that were asked for."""
+    asked = {item.commit for item in walked}
+    return {version.program for version in store.versions if version.commit in asked}
+
+
 def _profile(
     jobs: int,
+    asked: Collection[str],
     settings: SelectionSettings,
     store: SelectionStore,
     here: Path,
@@ -121,7 +133,7 @@ def _profile(
     until_s: float | None,
 ) -> bool:
     counts = {(item.program, item.benchmark): item for item in store.read_counts()}
-    left = [store.programs[name] for name in list_unprofiled(settings, store)]
+    left = [store.programs[name] for name in list_unprofiled(settings, store) if name in asked]
     done = True
 
     def profile(program: Program) -> list[WorkCount] | None:

@@ -128,7 +128,9 @@ def _build_chain(
 ) -> tuple[list[Version], list[str]]:
     """The good version and those after it that build, along first parents."""
     for revisions, stride in ((first, 1 << 30), (f"{first}..{last}", 1)):
-        question = CollectionQuestion(range=revisions, stride=stride, profile=stride > 1, measure=False)
+        question = CollectionQuestion(
+            range=revisions, stride=stride, profile=stride > 1, measure=False, only_asked=True
+        )
         collect_history(question, project.settings, history, project.store, project.here, tell)
     known = {item.commit: item for item in project.store.versions}
     walked = [first, *(item.commit for item in history.walk(f"{first}..{last}", first_parent=True))]
