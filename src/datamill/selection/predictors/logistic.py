@@ -19,8 +19,8 @@ from datamill.selection.predictors.preparation.feature_matrix import fit_scaling
 PENALTY = 1.0
 #: The same of the offsets of benchmarks: their log-odds are taken to differ by 1 from the mean, typically.
 OFFSET_PENALTY = 1.0
-#: The same of how far coefficients lie from those that other projects taught. Of 1, 4 and 16, by the histories
-#: of lz4 and cJSON.
+#: The same of how far coefficients lie from those that other projects taught. Of 1, 4 and 16, by the
+#: histories of lz4 and cJSON.
 APART_PENALTY = 4.0
 
 
