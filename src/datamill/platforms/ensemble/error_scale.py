@@ -12,7 +12,7 @@ from datamill.platforms.scores.score_matrix import FloatArray
 #: Draws slopes towards 0: of a few benchmarks not much can be learned.
 _SHRINKAGE = 0.03
 #: Errors below a thousandth are as good as none.
-_LEAST_ERROR = 1e-3
+LEAST_ERROR = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ def fit_error_scale(difficulty: FloatArray, errors: FloatArray) -> ErrorScale:
     """Fit sizes of errors (P × m, NaN left out) to difficulties (P × m × f) by ridge regression."""
     known = np.isfinite(errors)
     rows = difficulty[known]
-    goal = np.log(np.abs(errors[known]) + _LEAST_ERROR)
+    goal = np.log(np.abs(errors[known]) + LEAST_ERROR)
     middle = rows.mean(axis=0)
     design = np.column_stack([np.ones(len(rows)), rows - middle])
     penalty = _SHRINKAGE * np.diag(np.concatenate([[0.0], rows.var(axis=0) + 1e-6]))
@@ -68,11 +68,23 @@ def add_target_errors(difficulty: FloatArray, errors: FloatArray, *, own: bool) 
         own: the rows of `difficulty` are the pseudo-applications themselves, each of which is left out of
             its own mean.
     """
-    squares = np.nan_to_num(errors**2)
-    counts = np.isfinite(errors).astype(float)
-    total, number = squares.sum(axis=0)[None], counts.sum(axis=0)[None]
-    if own:
-        total, number = total - squares, number - counts
-    size = np.sqrt(np.maximum(total, 0) / np.maximum(number, 1))
-    column = np.broadcast_to(np.log(size + _LEAST_ERROR), difficulty.shape[:-1])
+    size = average_errors(errors, leave_out=own)
+    column = np.broadcast_to(np.log(size + LEAST_ERROR), difficulty.shape[:-1])
     return np.concatenate([difficulty, column[..., None]], axis=-1)
+
+
+def average_errors(errors: FloatArray, *, leave_out: bool = False) -> FloatArray:
+    """Root mean squares of errors (P × m, NaN left out) on each target: m, or P × m with each row left out.
+
+    Where no error on a target is known, it has the mean of all.
+    """
+    known = np.isfinite(errors)
+    squares, counts = np.where(known, errors, 0.0) ** 2, known.astype(float)
+    total, number = squares.sum(axis=0), counts.sum(axis=0)
+    everywhere = float(total.sum()) / max(float(number.sum()), 1.0)
+    if leave_out:
+        total, number = total - squares, number - counts
+    found: FloatArray = np.sqrt(
+        np.where(number > 0, np.maximum(total, 0) / np.maximum(number, 1), everywhere)
+    )
+    return found

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from datamill.platforms.ensemble.chosen_machines import find_optimism
+from datamill.platforms.ensemble.departures import expect_departures
 from datamill.platforms.ensemble.difficulty import describe_difficulty
 from datamill.platforms.ensemble.error_scale import (
+    LEAST_ERROR,
     add_target_errors,
     exceed_pseudo_applications,
     fit_error_scale,
@@ -81,10 +83,11 @@ def infer_application(
     given, members = predict_application(logs, times, methods)
     weights = weigh_members(pseudo.errors)
     found = weights @ members
+    departures = expect_departures(given)
     by_machine = _differentiate_times(logs, times, weights, methods)
     by_benchmark = _differentiate_scores(logs, times, weights, methods)
     if len(pseudo.taken) < FEWEST_TAKEN:
-        return _infer_from_machines(found, given.pattern[0], pseudo, weights, by_machine, by_benchmark)
+        return _infer_from_machines(found, departures, pseudo, weights, by_machine, by_benchmark)
     errors = np.einsum("b,bpm->pm", weights, pseudo.errors)
     own = add_target_errors(pseudo.difficulty, errors, own=True)
     scale = fit_error_scale(own, errors)
@@ -92,10 +95,14 @@ def infer_application(
     ahead = add_target_errors(describe_difficulty(given, members[:, None]), errors, own=False)
     beyond = exceed_pseudo_applications(scale, own, ahead)
     optimism = find_optimism(logs, observed, trained, pseudo.taken, errors, weights, methods)
+    usual = scale.expect(ahead)[0]
+    # Beyond all benchmarks nothing was learned; then an error is no larger than if the suite told nothing.
+    widest = departures * float(stdtrit(max(trained - 1, 1), 0.95))
+    sizes = np.fmin(usual * beyond, np.maximum(usual, np.nan_to_num(widest, nan=np.inf)))
     noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, times_noise)
     return Inference(
         found,
-        scale.expect(ahead)[0] * beyond * optimism,
+        sizes * optimism,
         errors / own_sizes,
         errors,
         own_sizes,
@@ -117,22 +124,32 @@ def find_expected_error(found: Inference) -> float:
 def find_half_widths(found: Inference, confidence: float) -> FloatArray:
     """Half widths of prediction intervals on the logarithm, one for each target.
 
-    The level of the quantile is raised by (1 − confidence)/P, half of what exact conformal validity over P
-    benchmarks would ask of benchmarks whose errors are all alike on all targets.
+    The level of the quantile is raised by 2 (1 − confidence)/P: exact conformal validity over P benchmarks
+    asks that much of benchmarks whose errors are all alike on all targets.
     """
     if len(found.taken) < FEWEST_TAKEN:
         freedom = found.by_machine.shape[1] - 1
         critical = float(stdtrit(freedom, (1 + confidence) / 2)) if freedom else float("nan")
         return found.sizes * critical
-    level = min(1.0, confidence + (1 - confidence) / len(found.taken))
-    reach = found.sizes * np.nanquantile(np.abs(found.spread), level)
+    reach = reach_level(found, min(1.0, confidence + 2 * (1 - confidence) / len(found.taken)))
     both: FloatArray = np.sqrt(reach**2 + (float(ndtri((1 + confidence) / 2)) * found.noise) ** 2)
     return both
 
 
+def reach_level(found: Inference, level: float) -> FloatArray:
+    """Return the size of error on each target that so large a share of errors does not exceed.
+
+    Errors below a thousandth are as good as none, and count as a thousandth: a suite that predicts itself
+    exactly, such as one whose machines are all alike, does not predict an application exactly.
+    """
+    spread = np.maximum(np.abs(found.spread), LEAST_ERROR / found.own_sizes)
+    reach: FloatArray = found.sizes * float(np.quantile(spread[np.isfinite(found.spread)], level))
+    return reach
+
+
 def _infer_from_machines(
     found: FloatArray,
-    pattern: FloatArray,
+    departures: FloatArray,
     pseudo: PseudoApplications,
     weights: FloatArray,
     by_machine: FloatArray,
@@ -142,12 +159,11 @@ def _infer_from_machines(
 
     The suite has too few benchmarks to take them for the application. Spreads are empty.
     """
-    count, targets = len(pattern), len(found)
-    size = np.sqrt((pattern**2).sum() / (count - 1) * (1 + 1 / count)) if count > 1 else np.nan
+    targets = len(found)
     nothing = np.empty((0, targets))
     return Inference(
         found,
-        np.full(targets, size),
+        departures,
         nothing,
         nothing,
         nothing,

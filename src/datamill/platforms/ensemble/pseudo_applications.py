@@ -43,13 +43,14 @@ def predict_pseudo_applications(
 
     Args:
         logs: logarithms of the suite (n × p), trained machines first, without gaps.
-        observed: which of them were measured (n × p); a benchmark with a gap on a trained machine is not
-            taken for the application.
+        observed: which of them were measured (n × p); a benchmark with a gap on a trained machine, or on
+            every target, is not taken for the application.
         trained: how many machines are trained.
         methods: the members.
         seed: draws which benchmarks are taken where the suite has more than `MOST_TAKEN`.
     """
-    usable = np.flatnonzero(observed[:trained].all(axis=0))
+    # A benchmark that no target has tells nothing of errors there.
+    usable = np.flatnonzero(observed[:trained].all(axis=0) & observed[trained:].any(axis=0))
     if not len(usable) or logs.shape[1] < 2:
         targets = len(logs) - trained
         nothing = np.empty((len(methods), 0, targets))

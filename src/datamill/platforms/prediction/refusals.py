@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import stdtrit
 
 from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.messages.phrases import count_nouns
-from datamill.platforms.ensemble.inference import FEWEST_TAKEN, Inference
+from datamill.platforms.ensemble.error_scale import average_errors
+from datamill.platforms.ensemble.inference import FEWEST_TAKEN, Inference, reach_level
 from datamill.platforms.prediction.platform_prediction import Refusal
 from datamill.platforms.scores.score_matrix import FloatArray
 
@@ -18,6 +20,8 @@ LIMIT = 0.25
 #: nine tenths of the limit.
 _RARE = 0.99
 _REACH = 0.9
+#: The same of the two tails of a distribution, and so many benchmarks as show how large rare errors are.
+_TWO_SIDED, _MANY = 0.995, 20
 #: The first of them alone may reach so many limits.
 _FAR = 1.3
 #: One error in a hundred is as large as so many root mean squares.
@@ -49,17 +53,17 @@ def find_refusals(
     bound = np.log1p(limit)
     if len(found.taken) < FEWEST_TAKEN:
         return _refuse_without_suite(found, bound)
-    rare = found.sizes * np.nanquantile(np.abs(found.spread), _RARE)
+    rare = reach_level(found, _RARE) * _allow_for_few(len(found.taken))
     rare = np.sqrt(rare**2 + (2.6 * found.noise) ** 2)
     sizes = np.nan_to_num(np.abs(found.errors))
     typical = np.nanmedian(np.abs(found.errors), axis=1)
     telling = typical <= _HARD * bound if (typical <= _HARD * bound).any() else np.ones(len(typical), bool)
-    there = _RARE_SIZES * np.sqrt((sizes[telling] ** 2).mean(axis=0))
+    there = _RARE_SIZES * average_errors(found.errors[telling])
     refused = (np.sqrt(rare * there) > _REACH * bound) | (rare > _FAR * bound)
     own = np.nanmedian(np.log(found.own_sizes), axis=1)
     harder = int((own < np.median(np.log(found.sizes))).sum())
     worst = np.where(telling[:, None], sizes, 0.0).argmax(axis=0)
-    unlike = there / np.median(there)
+    unlike = there / max(float(np.median(there)), 1e-12)
     answers: list[tuple[Refusal, ...]] = []
     for index in range(len(rare)):
         if not refused[index]:
@@ -73,6 +77,14 @@ def find_refusals(
             reasons.append(_blame_application(float(rare[index]), harder, len(found.taken)))
         answers.append(tuple(reasons) or (_blame_machines(float(rare[index])),))
     return tuple(answers)
+
+
+def _allow_for_few(taken: int) -> float:
+    """Return by what factor a rare error may be larger than few benchmarks show; 1 for twenty or more.
+
+    The ratio of Student's t of so many benchmarks to that of twenty.
+    """
+    return max(1.0, float(stdtrit(taken - 1, _TWO_SIDED) / stdtrit(_MANY - 1, _TWO_SIDED)))
 
 
 def _blame_target(benchmark: str, error: float) -> Refusal:
@@ -114,10 +126,10 @@ def _refuse_without_suite(found: Inference, bound: float) -> tuple[tuple[Refusal
                 "errors are"
             )
             answers.append((Refusal("machines", sentence),))
-        elif size * 2.6 > bound or trained < 3:
+        elif size * float(stdtrit(trained - 1, _TWO_SIDED)) > bound:
             sentence = (
                 f"the application departs from the suite by {_say_error(size)} from machine to machine, "
-                f"and only {trained} machines measured it"
+                f"and only {count_nouns(trained, 'machine')} measured it"
             )
             answers.append((Refusal("machines", sentence),))
         else:

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.phrases import list_first
+from datamill.platforms.ensemble.error_scale import average_errors
 from datamill.platforms.ensemble.inference import Inference
 from datamill.platforms.prediction.arranged import Arranged
 from datamill.platforms.prediction.platform_prediction import MachinePrediction
@@ -154,6 +155,7 @@ def _draw_errors(arranged: Arranged, found: Inference | None, names: Sequence[st
     rows = None
     if found is not None and len(found.spread):
         rows = random.integers(len(found.spread), size=_DRAWS)
+        typicals = average_errors(found.spread)
     for column, name in enumerate(names):
         if name in trained:
             place = trained.index(name)
@@ -167,8 +169,9 @@ def _draw_errors(arranged: Arranged, found: Inference | None, names: Sequence[st
         if rows is None:
             errors[:, column] = found.sizes[place] * random.standard_normal(_DRAWS)
             continue
-        unit = np.nan_to_num(found.spread[rows, place])
-        typical = float(np.sqrt(np.nanmean(found.spread[:, place] ** 2)))
+        unit, typical = found.spread[rows, place], typicals[place]
+        gaps = ~np.isfinite(unit)
+        unit[gaps] = typical * random.standard_normal(int(gaps.sum()))
         # Shrunk, so that what is added for smoothness does not widen the distribution.
         shrunk = (unit + _SMOOTHING * typical * random.standard_normal(_DRAWS)) / np.hypot(1, _SMOOTHING)
         errors[:, column] = found.sizes[place] * shrunk + found.noise[place] * random.standard_normal(_DRAWS)

@@ -1,0 +1,47 @@
+"""What is said where the suite tells little: equal machines, few benchmarks, scores that do not overlap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from suites import make_logs, split_suite
+
+from datamill.platforms.prediction.predict_platforms import predict_platforms
+from datamill.platforms.ranking.rank_machines import rank_machines
+
+
+def test_a_suite_that_is_the_same_everywhere_does_not_promise_exact_predictions() -> None:
+    matrix, application, times = split_suite(make_logs(16, 16, 3), 2, 7)
+    found = predict_platforms(replace(matrix, seconds=np.full_like(matrix.seconds, 7.0)), application)
+    inside = [item.low <= time <= item.high for item, time in zip(found.predictions, times[7:], strict=True)]
+    assert sum(inside) >= 7
+    assert all(item.refused for item in found.predictions)
+    # What the application does on its own machines bounds what is said of others.
+    assert all(item.high / item.low < 1000 for item in found.predictions)
+
+
+def test_of_three_benchmarks_hardly_a_prediction_is_bad_that_is_not_refused() -> None:
+    bad = kept = 0
+    for seed in range(10):
+        matrix, application, times = split_suite(make_logs(16, 4, seed, own=0.1), 1, 3)
+        for item, time in zip(predict_platforms(matrix, application).predictions, times[3:], strict=True):
+            bad += not item.refused and abs(item.seconds / time - 1) > 0.25
+            kept += not item.refused
+    assert bad <= 0.05 * max(kept, 1)
+
+
+def test_benchmarks_that_no_target_has_tell_nothing_and_break_nothing() -> None:
+    matrix, application, _ = split_suite(make_logs(12, 14, 3), 2, 6)
+    seconds = matrix.seconds.copy()
+    seconds[7, :8] = np.nan
+    seconds[2, 8:] = np.nan
+    # On m7 no benchmark has a score that has one on all machines that measured the application.
+    suite = replace(matrix, seconds=seconds)
+    alone = predict_platforms(suite.keep_machines((*matrix.machines[:6], "m7")), application)
+    assert alone.predictions[0].low < alone.predictions[0].seconds < alone.predictions[0].high
+    assert any("too few to learn from them" in warning for warning in alone.warnings)
+    among = {item.machine: item for item in predict_platforms(suite, application).predictions}
+    assert np.isfinite(among["m7"].high)
+    ranking = rank_machines(suite, application)
+    assert all(np.isfinite(item.best) for item in ranking.machines)
