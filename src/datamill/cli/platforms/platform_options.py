@@ -65,6 +65,13 @@ def method_options(verb: Callable[..., None]) -> Callable[..., None]:
     )(verb)
 
 
+limit_option = click.option(
+    "--limit",
+    type=float,
+    metavar="ERROR",
+    help="Refuse what may well err by more than this share [0.25].",
+)
+
 fingerprint_option = click.option(
     "--fingerprint",
     type=_PATH,

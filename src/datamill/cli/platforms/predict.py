@@ -11,6 +11,7 @@ from datamill.cli.platforms.fleet.fleet_inputs import fleet_or_files
 from datamill.cli.platforms.platform_options import (
     application_options,
     fingerprint_option,
+    limit_option,
     machine_options,
     method_options,
 )
@@ -33,6 +34,7 @@ from datamill.verbs.platforms.predict import predict_platforms
 )
 @machine_options
 @method_options
+@limit_option
 @output_options("Draw the value on each machine with its interval")
 def predict(
     scores: Any,
@@ -44,6 +46,7 @@ def predict(
     machines: Path | None,
     response: str,
     confidence: float | None,
+    limit: float | None,
     strategy: str,
     figure_file: Path | None,
     html_file: Path | None,
@@ -74,6 +77,7 @@ def predict(
         machines=machines,
         strategy=strategy,
         confidence=confidence,
+        limit=limit,
         name=name,
         response=response,
     )

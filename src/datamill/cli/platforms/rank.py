@@ -11,6 +11,7 @@ from datamill.cli.platforms.fleet.fleet_inputs import fleet_or_files
 from datamill.cli.platforms.platform_options import (
     application_options,
     fingerprint_option,
+    limit_option,
     machine_options,
     method_options,
 )
@@ -37,6 +38,7 @@ from datamill.verbs.platforms.rank import rank_machines
 )
 @machine_options
 @method_options
+@limit_option
 @output_options("Draw the application over the suite's mean")
 def rank(
     scores: Any,
@@ -49,6 +51,7 @@ def rank(
     machines: Path | None,
     response: str,
     confidence: float | None,
+    limit: float | None,
     strategy: str,
     figure_file: Path | None,
     html_file: Path | None,
@@ -74,6 +77,7 @@ def rank(
         machines=machines,
         strategy=strategy,
         confidence=confidence,
+        limit=limit,
         name=name,
         response=response,
     )

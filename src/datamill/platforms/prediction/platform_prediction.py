@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from datamill.platforms.scores.score_matrix import ScoreKind
 
+#: An error above this share is one that a user would regret.
+LIMIT = 0.25
 #: Why a machine is refused: the suite does not describe the application; the machine is unlike those that
 #: measured it; too few machines measured it; the suite has no value of the machine that could be used.
 RefusalCause = Literal["application", "target", "machines", "scores"]
@@ -25,7 +28,8 @@ class MachinePrediction:
     """The application's predicted time on one machine.
 
     `low` and `high` bound the prediction interval of one geometric mean over replicates there. Where
-    `refusals` are, the numbers are what would have been said. NaN where nothing can be computed.
+    `refusals` are, the numbers are what would have been said. `risk` is the probability that the prediction
+    errs by more than the limit that refusals are about. NaN where nothing can be computed.
     """
 
     machine: str
@@ -33,6 +37,7 @@ class MachinePrediction:
     low: float
     high: float
     refusals: tuple[Refusal, ...]
+    risk: float = math.nan
 
     @property
     def refused(self) -> bool:
@@ -54,7 +59,8 @@ class PlatformPrediction:
 
     `expected_error` is the typical error (median of |prediction / time − 1|) that the same method makes for
     the suite's own benchmarks, each taken for the application in turn, on the same machines. `strategy` is
-    the name of what predicted. `kind` "score" says that values are scores: more is better.
+    the name of what predicted. `kind` "score" says that values are scores: more is better. `limit` is the
+    error, as a share, that refusals and risks are about.
     """
 
     application: str
@@ -67,3 +73,4 @@ class PlatformPrediction:
     expected_error: float
     strategy: str
     warnings: tuple[str, ...]
+    limit: float = LIMIT

@@ -16,12 +16,14 @@ from datamill.platforms.ensemble.inference import (
 )
 from datamill.platforms.prediction.arranged import Arranged, arrange_application
 from datamill.platforms.prediction.platform_prediction import (
+    LIMIT,
     Carrier,
     MachinePrediction,
     PlatformPrediction,
     Refusal,
 )
-from datamill.platforms.prediction.refusals import LIMIT, find_refusals
+from datamill.platforms.prediction.refusals import find_refusals
+from datamill.platforms.prediction.risks import find_risks
 from datamill.platforms.scores.score_matrix import ApplicationTimes, FloatArray, ScoreMatrix
 from datamill.platforms.strategies.from_methods import find_methods
 from datamill.platforms.strategies.registry import find_strategy
@@ -111,6 +113,7 @@ def infer_platforms(
         expected_error=float("nan") if found is None else find_expected_error(found),
         strategy=strategy,
         warnings=(*arranged.warnings, *_warn(arranged, found, confidence)),
+        limit=limit,
     )
     return prediction, found, arranged
 
@@ -121,6 +124,7 @@ def _list_predictions(
     """Return predictions by machine; of scores they are 1 / seconds, the ends of intervals exchanged."""
     refusals = find_refusals(found, arranged.benchmarks, limit=limit)
     half = find_half_widths(found, confidence)
+    risks = find_risks(found, limit=limit)
     sign = -1 if scores else 1
     return {
         name: MachinePrediction(
@@ -129,8 +133,11 @@ def _list_predictions(
             float(np.exp(sign * log - width)),
             float(np.exp(sign * log + width)),
             reasons,
+            float(risk),
         )
-        for name, log, width, reasons in zip(arranged.targets, found.logs, half, refusals, strict=True)
+        for name, log, width, reasons, risk in zip(
+            arranged.targets, found.logs, half, refusals, risks, strict=True
+        )
     }
 
 

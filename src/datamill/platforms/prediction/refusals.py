@@ -11,11 +11,9 @@ from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ensemble.error_scale import average_errors
 from datamill.platforms.ensemble.inference import FEWEST_TAKEN, Inference, reach_level
-from datamill.platforms.prediction.platform_prediction import Refusal
+from datamill.platforms.prediction.platform_prediction import LIMIT, Refusal
 from datamill.platforms.scores.score_matrix import FloatArray
 
-#: An error above this share is one that a user would regret.
-LIMIT = 0.25
 #: The error that one prediction in a hundred exceeds, told by two measures; their geometric mean may reach
 #: nine tenths of the limit.
 _RARE = 0.99

@@ -14,9 +14,8 @@ from datamill.experiment.messages.phrases import list_first
 from datamill.platforms.ensemble.error_scale import average_errors
 from datamill.platforms.ensemble.inference import Inference
 from datamill.platforms.prediction.arranged import Arranged
-from datamill.platforms.prediction.platform_prediction import MachinePrediction
+from datamill.platforms.prediction.platform_prediction import LIMIT, MachinePrediction
 from datamill.platforms.prediction.predict_platforms import ENSEMBLE, infer_platforms
-from datamill.platforms.prediction.refusals import LIMIT
 from datamill.platforms.ranking.machine_ranking import MachineRanking, MisorderedPair, RankedMachine
 from datamill.platforms.scores.score_matrix import ApplicationTimes, FloatArray, ScoreMatrix
 

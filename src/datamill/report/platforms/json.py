@@ -111,6 +111,7 @@ def _spell_machine(item: MachinePrediction, kind: ScoreKind) -> dict[str, Any]:
         "high": item.high,
         "refused": item.refused,
         "reasons": _spell_reasons(item),
+        "risk": item.risk,
     }
 
 
@@ -123,6 +124,7 @@ def _spell_basis(prediction: PlatformPrediction, notes: PlatformNotes) -> dict[s
         "application": prediction.application,
         "kind": prediction.kind,
         "confidence": prediction.confidence,
+        "limit": prediction.limit,
         "method": prediction.strategy,
         "expected_error": prediction.expected_error,
         "n": len(prediction.trained),

@@ -23,6 +23,8 @@ from datamill.report.platforms.verdict import (
     list_refusals,
     phrase_carriers,
     phrase_error,
+    phrase_refused,
+    phrase_risk,
 )
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part, list_paragraphs
 from datamill.report.tables.table import build_table
@@ -40,14 +42,15 @@ def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> t
     if not prediction.predictions:
         return (f"{application} was measured on every machine of the scores: nothing is left to predict.",)
     if not kept:
-        common = find_common_refusal(prediction.predictions)
+        common, risk = find_common_refusal(prediction.predictions), phrase_risk(refused, prediction.limit)
+        also = (f"{risk[:1].upper()}{risk[1:]}.",) if risk else ()
         if common:
-            return (f"{application} is not predictable from this suite: {common}.",)
+            return (f"{application} is not predictable from this suite: {common}.", *also)
         if len(refused) == 1:
             place = f"on {refused[0].machine}: the reason stands below"
         else:
             place = f"on any of {len(refused)} machines: the reasons stand below"
-        return (f"{application} is not predictable from this suite {place}.",)
+        return (f"{application} is not predictable from this suite {place}.", *also)
     first = kept[0]
     sentence = f"{application} would {words.verb} {words.phrase(first)} on {first.machine}"
     if len(kept) == 1:
@@ -60,8 +63,7 @@ def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> t
             f"On {last.machine}, the {worst} of them, it would {words.verb} {words.phrase(last)}.",
         ]
     if refused:
-        is_or_are = "is" if len(refused) == 1 else "are"
-        sentences.append(f"{count_nouns(len(refused), 'machine')} {is_or_are} refused.")
+        sentences.append(phrase_refused(refused, prediction.limit))
     return tuple(sentences)
 
 

@@ -66,6 +66,24 @@ def find_common_refusal(predictions: Sequence[MachinePrediction]) -> str:
     return ""
 
 
+def phrase_refused(refused: Sequence[MachinePrediction], limit: float) -> str:
+    """How many machines are refused, and how many of these predictions would err by more than the limit."""
+    risk = phrase_risk(refused, limit)
+    is_or_are = "is" if len(refused) == 1 else "are"
+    return f"{count_nouns(len(refused), 'machine')} {is_or_are} refused{f'; {risk}' if risk else ''}."
+
+
+def phrase_risk(refused: Sequence[MachinePrediction], limit: float) -> str:
+    """How probable it is that refused predictions err by more than the limit; empty where that is unknown."""
+    known = [item.risk for item in refused if math.isfinite(item.risk)]
+    if not known:
+        return ""
+    share, most = format_share(sum(known) / len(known)), format_share(limit)
+    if len(known) == 1:
+        return f"that prediction errs by more than {most} with a probability of {share}"
+    return f"{share} of these predictions are expected to err by more than {most}"
+
+
 def list_refusals(refused: Sequence[MachinePrediction], application: str) -> list[str]:
     """Sentences that say which machines are refused and why; machines with one reason in one sentence.
 

@@ -16,6 +16,7 @@ from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.platforms.fingerprint.fingerprint import join_scores
+from datamill.platforms.prediction.platform_prediction import LIMIT
 from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
 from datamill.platforms.scores.table_columns import name_some, read_names, read_numbers
 from datamill.platforms.strategies.registry import find_strategy
@@ -27,6 +28,8 @@ from datamill.verbs.inputs.scores import load_application, load_scores
 from datamill.verbs.platforms.fingerprint_file import read_fingerprint
 
 R = TypeVar("R")
+#: Errors that a limit may be set at, as shares.
+_LEAST_LIMIT, _MOST_LIMIT = 0.01, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +115,23 @@ def ask_strategy(given: object, kept: str = "") -> AskedStrategy:
         return {}
     find_strategy(name)
     return {"strategy": name}
+
+
+def take_limit(given: object) -> float:
+    """The largest error, as a share, that would not be regretted; the usual one where None is given.
+
+    Raises:
+        InputError: it is no number from 0.01 to 10.
+    """
+    if given is None:
+        return LIMIT
+    value = float(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else np.nan
+    if not _LEAST_LIMIT <= value <= _MOST_LIMIT:
+        raise InputError(
+            f"{argument('limit')} is {given!r}, which is no error to set a limit at",
+            remedy=f"Give a share from {_LEAST_LIMIT:g} to {_MOST_LIMIT:g}, such as 0.5 for 50%.",
+        )
+    return value
 
 
 def take_machines(name: str, given: object, known: Sequence[str]) -> tuple[str, ...]:

@@ -23,7 +23,12 @@ from datamill.report.platforms.values import PlatformNotes
 from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name
-from datamill.verbs.platforms.platform_inputs import ask_strategy, read_platform_data, take_machines
+from datamill.verbs.platforms.platform_inputs import (
+    ask_strategy,
+    read_platform_data,
+    take_limit,
+    take_machines,
+)
 
 #: Level of intervals unless another one is asked for.
 USUAL_CONFIDENCE = 0.9
@@ -82,6 +87,7 @@ def predict_platforms(
     machines: Any = None,
     strategy: str = "",
     confidence: float | None = None,
+    limit: float | None = None,
     name: str = "",
     response: str = "",
 ) -> PredictedPlatforms:
@@ -91,7 +97,8 @@ def predict_platforms(
     seconds or score, and maybe replicate. Each is a file, a bundle, results of a suite, or a table in memory.
     `fingerprint` is a file that `fit_platforms(…).save` wrote, in place of the application's times.
     `machines` is a table of facts with one row a machine. `name` says which application is meant, where there
-    are several, and `response` which one of a bundle's.
+    are several, and `response` which one of a bundle's. What may well err by more than `limit`, a share
+    such as 0.5 (0.25 where none is given), is refused.
 
     Raises:
         InputError: the data cannot be used; says what to do.
@@ -117,6 +124,7 @@ def predict_platforms(
         data.matrix,
         data.application,
         confidence=level,
+        limit=take_limit(limit),
         **ask_strategy(strategy, data.strategy),
     )
     if wanted:

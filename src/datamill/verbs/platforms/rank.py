@@ -24,6 +24,7 @@ from datamill.verbs.platforms.platform_inputs import (
     ask_strategy,
     read_platform_data,
     read_prices,
+    take_limit,
     take_machines,
 )
 from datamill.verbs.platforms.predict import USUAL_CONFIDENCE
@@ -83,6 +84,7 @@ def rank_machines(
     machines: Any = None,
     strategy: str = "",
     confidence: float | None = None,
+    limit: float | None = None,
     name: str = "",
     response: str = "",
 ) -> RankedPlatforms:
@@ -110,6 +112,7 @@ def rank_machines(
         candidates=wanted or None,
         prices=read_prices(prices, wanted or data.matrix.machines),
         confidence=level,
+        limit=take_limit(limit),
         **ask_strategy(strategy, data.strategy),
     )
     means = average_suite(data.matrix)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from suites import make_logs, split_suite
 
+from datamill.experiment.errors import InputError
 from datamill.platforms.prediction.predict_platforms import predict_platforms
 from datamill.platforms.ranking.rank_machines import rank_machines
+from datamill.verbs.platforms.predict import predict_platforms as predict_from_files
 
 
 def test_a_suite_that_is_the_same_everywhere_does_not_promise_exact_predictions() -> None:
@@ -29,6 +32,18 @@ def test_of_three_benchmarks_hardly_a_prediction_is_bad_that_is_not_refused() ->
             bad += not item.refused and abs(item.seconds / time - 1) > 0.25
             kept += not item.refused
     assert bad <= 0.05 * max(kept, 1)
+
+
+def test_a_larger_limit_refuses_fewer_with_less_risk() -> None:
+    matrix, application, _ = split_suite(make_logs(16, 12, 4, own=0.1), 1, 5)
+    usual, lax = (predict_platforms(matrix, application, limit=limit) for limit in (0.25, 1.0))
+    refused = [sum(item.refused for item in found.predictions) for found in (usual, lax)]
+    assert refused[0] > refused[1]
+    for strict, loose in zip(usual.predictions, lax.predictions, strict=True):
+        assert 0 <= loose.risk <= strict.risk <= 1
+        assert loose.high == strict.high
+    with pytest.raises(InputError, match="limit"):
+        predict_from_files(matrix, application, limit=50)
 
 
 def test_benchmarks_that_no_target_has_tell_nothing_and_break_nothing() -> None:

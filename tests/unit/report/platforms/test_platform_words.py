@@ -47,6 +47,16 @@ def test_the_first_sentence_has_the_best_machine_with_its_interval() -> None:
     )
 
 
+def test_refused_predictions_are_said_to_err_as_often_as_is_expected() -> None:
+    risky = [replace(item, refusals=(STRANGE,), risk=risk) for item, risk in ((FAST, 0.1), (SLOW, 0.3))]
+    some = phrase_prediction(make_prediction(FAST, *risky), NOTES)[-1]
+    assert some == "2 machines are refused; 20% of these predictions are expected to err by more than 25%."
+    one = phrase_prediction(make_prediction(FAST, risky[0]), NOTES)[-1]
+    assert one == "1 machine is refused; that prediction errs by more than 25% with a probability of 10%."
+    every = phrase_prediction(make_prediction(*risky), NOTES)[-1]
+    assert every == "20% of these predictions are expected to err by more than 25%."
+
+
 def test_a_single_machine_is_compared_with_no_other() -> None:
     assert phrase_prediction(make_prediction(FAST), NOTES) == (
         "web would take 20.0 s (90% interval 18.0 to 23.0) on fast.",
@@ -173,7 +183,7 @@ def test_json_keeps_what_would_have_been_said_of_refused_machines() -> None:
     found = spell_prediction(PREDICTION, NOTES)
     assert [item["machine"] for item in found["predictions"]] == ["slow", "fast", "far", "empty"]
     far = found["predictions"][2]
-    assert list(far) == ["machine", "seconds", "low", "high", "refused", "reasons"]
+    assert list(far) == ["machine", "seconds", "low", "high", "refused", "reasons", "risk"]
     assert (far["seconds"], far["refused"]) == (5.0, True)
     assert far["reasons"] == ["the machine is unlike those that measured it: distance 9, theirs 2"]
     assert found["predictions"][1]["reasons"] == []
@@ -181,7 +191,7 @@ def test_json_keeps_what_would_have_been_said_of_refused_machines() -> None:
 
 def test_json_of_scores_calls_them_so() -> None:
     found = spell_prediction(make_prediction(FAST, kind="score"), NOTES)
-    assert list(found["predictions"][0]) == ["machine", "score", "low", "high", "refused", "reasons"]
+    assert list(found["predictions"][0]) == ["machine", "score", "low", "high", "refused", "reasons", "risk"]
 
 
 def test_json_of_the_others_has_their_records() -> None:

@@ -110,7 +110,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "false_alarms": lambda: datamill.false_alarms(make_versions(), only="old"),
 }
 
-#: A suite on nine machines, the last of which is strange, and an application on four of them.
+#: A suite on nine machines, the last of which is strange, and an application on five of them.
 _RANDOM = np.random.default_rng(7)
 _LEVELS = np.exp(_RANDOM.normal(size=(9, 1)) / 5 + _RANDOM.normal(size=(9, 12)) / 12 + 2)
 _LEVELS[8] *= np.exp(_RANDOM.normal(size=12))
@@ -119,7 +119,7 @@ SCORES = pl.DataFrame(
     schema=["machine", "benchmark", "seconds"],
     orient="row",
 )
-TIMES = {"machine": ["m0", "m1", "m2", "m3"], "seconds": (3 * _LEVELS[:4, 0] ** 0.9).tolist()}
+TIMES = {"machine": ["m0", "m1", "m2", "m3", "m4"], "seconds": (3 * _LEVELS[:5, 0] ** 0.9).tolist()}
 RESULTS |= {
     "predict_platforms": lambda: datamill.predict_platforms(SCORES, TIMES),
     "fit_platforms": lambda: datamill.fit_platforms(SCORES, TIMES),
