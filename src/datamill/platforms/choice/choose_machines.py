@@ -74,7 +74,7 @@ def choose_machines(
     return MachineChoice(
         tuple(ChosenMachine(names[row], share) for row, share in zip(order, left, strict=True)),
         _find_error(logs, observed, np.asarray(order)),
-        float(np.median(random_errors)),
+        float(np.median([error for error in random_errors if np.isfinite(error)] or [np.nan])),
         tuple(warnings),
     )
 
@@ -101,8 +101,8 @@ def _find_error(logs: FloatArray, observed: NDArray[np.bool_], rows: IntArray) -
     order = np.concatenate([rows, rest])
     if not len(rest):
         return float("nan")
-    if observed[rows].all(axis=0).sum() < FEWEST_TAKEN:
-        return float("nan")
     pseudo = predict_pseudo_applications(logs[order], observed[order], len(rows), ENSEMBLE_METHODS)
+    if len(pseudo.taken) < FEWEST_TAKEN:
+        return float("nan")
     errors = np.einsum("b,bpm->pm", weigh_members(pseudo.errors), pseudo.errors)
     return float(np.nanmedian(np.abs(np.expm1(errors))))

@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 from datamill.platforms.ensemble.difficulty import describe_difficulty
 from datamill.platforms.ensemble.members import predict_members
 from datamill.platforms.methods.centred import Centred, center_applications, hold_out_each
+from datamill.platforms.methods.shared_covariance import share_covariance
 from datamill.platforms.methods.transposed_ridge import Method
 from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: More benchmarks than these are not taken in turn: the time grows with their number, what is learned hardly.
 MOST_TAKEN = 60
+#: Where fewer benchmarks than these were measured on all trained machines, those count as well that were on
+#: this share of them. The errors that come of it are a little larger than the application's.
+_ENOUGH, _NEARLY_ALL = 10, 0.8
+_PREDICT_GAP = share_covariance(1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,14 +48,14 @@ def predict_pseudo_applications(
 
     Args:
         logs: logarithms of the suite (n × p), trained machines first, without gaps.
-        observed: which of them were measured (n × p); a benchmark with a gap on a trained machine, or on
-            every target, is not taken for the application.
+        observed: which of them were measured (n × p). A benchmark with a gap on a trained machine is taken
+            for the application only where fewer than ten have none, and then what it lacks is predicted from
+            the other trained machines: not from targets, whose values are what it is to predict.
         trained: how many machines are trained.
         methods: the members.
         seed: draws which benchmarks are taken where the suite has more than `MOST_TAKEN`.
     """
-    # A benchmark that no target has tells nothing of errors there.
-    usable = np.flatnonzero(observed[:trained].all(axis=0) & observed[trained:].any(axis=0))
+    usable = _find_usable(observed, trained)
     if not len(usable) or logs.shape[1] < 2:
         targets = len(logs) - trained
         nothing = np.empty((len(methods), 0, targets))
@@ -58,10 +63,24 @@ def predict_pseudo_applications(
     if len(usable) > MOST_TAKEN:
         usable = np.sort(np.random.default_rng(seed).choice(usable, MOST_TAKEN, replace=False))
     suites, own = hold_out_each(logs, usable)
+    for row in np.flatnonzero(~observed[:trained, usable].all(axis=0)):
+        have, lack = (np.flatnonzero(observed[:trained, usable[row]] == known) for known in (True, False))
+        given = center_applications(suites[row, np.concatenate([have, lack])][None], own[row, have][None])
+        own[row, lack] = _PREDICT_GAP(given)[0]
     given = center_applications(suites, own[:, :trained])
     members = predict_members(given, methods)
     true = np.where(observed[trained:, usable].T, own[:, trained:], np.nan)
     return PseudoApplications(usable, members - true, describe_difficulty(given, members))
+
+
+def _find_usable(observed: NDArray[np.bool_], trained: int) -> IntArray:
+    """Columns of benchmarks that some target has, and all trained machines, or nearly all where few do."""
+    there = observed[trained:].any(axis=0)
+    share = observed[:trained].mean(axis=0)
+    whole = np.flatnonzero(there & (share == 1))
+    if len(whole) >= _ENOUGH:
+        return whole
+    return np.flatnonzero(there & (share >= _NEARLY_ALL) & (observed[:trained].sum(axis=0) > 1))
 
 
 def predict_application(

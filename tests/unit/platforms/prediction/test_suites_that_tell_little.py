@@ -9,6 +9,8 @@ import pytest
 from suites import make_logs, split_suite
 
 from datamill.experiment.errors import InputError
+from datamill.platforms.ensemble.inference import ENSEMBLE_METHODS
+from datamill.platforms.ensemble.pseudo_applications import predict_pseudo_applications
 from datamill.platforms.prediction.predict_platforms import predict_platforms
 from datamill.platforms.ranking.rank_machines import rank_machines
 from datamill.verbs.platforms.predict import predict_platforms as predict_from_files
@@ -50,7 +52,7 @@ def test_benchmarks_that_no_target_has_tell_nothing_and_break_nothing() -> None:
     matrix, application, _ = split_suite(make_logs(12, 14, 3), 2, 6)
     seconds = matrix.seconds.copy()
     seconds[7, :8] = np.nan
-    seconds[2, 8:] = np.nan
+    seconds[2:4, 8:] = np.nan
     # On m7 no benchmark has a score that has one on all machines that measured the application.
     suite = replace(matrix, seconds=seconds)
     alone = predict_platforms(suite.keep_machines((*matrix.machines[:6], "m7")), application)
@@ -60,3 +62,29 @@ def test_benchmarks_that_no_target_has_tell_nothing_and_break_nothing() -> None:
     assert np.isfinite(among["m7"].high)
     ranking = rank_machines(suite, application)
     assert all(np.isfinite(item.best) for item in ranking.machines)
+
+
+def test_benchmarks_that_nearly_all_trained_machines_have_tell_of_errors_as_well() -> None:
+    logs = make_logs(20, 16, 5, own=0.02)
+    gaps = np.random.default_rng(8).random((20, 15)) < 0.2
+    matrix, application, times = split_suite(logs, 2, 7)
+    found = predict_platforms(replace(matrix, seconds=np.where(gaps, np.nan, matrix.seconds)), application)
+    assert (~gaps[:7]).all(axis=0).sum() < 4
+    assert not any("too few to learn from them" in warning for warning in found.warnings)
+    inside = [item.low <= time <= item.high for item, time in zip(found.predictions, times[7:], strict=True)]
+    assert sum(inside) >= 11
+    assert sum(not item.refused for item in found.predictions) >= 5
+
+
+def test_what_a_benchmark_does_on_targets_does_not_fill_its_gaps_where_it_is_the_application() -> None:
+    logs = make_logs(12, 8, 6, own=0.02)
+    observed = np.ones(logs.shape, dtype=np.bool_)
+    observed[2, 3] = False
+    poisoned = logs.copy()
+    poisoned[5:, 3] += 3.0
+    first, other = (
+        predict_pseudo_applications(values, observed, 5, ENSEMBLE_METHODS) for values in (logs, poisoned)
+    )
+    row = list(first.taken).index(3)
+    # The same predictions against other truths.
+    assert np.allclose(first.errors[:, row] - other.errors[:, row], 3.0)
