@@ -129,7 +129,8 @@ def take_limit(given: object) -> float:
     if not _LEAST_LIMIT <= value <= _MOST_LIMIT:
         raise InputError(
             f"{argument('limit')} is {given!r}, which is no error to set a limit at",
-            remedy=f"Give a share from {_LEAST_LIMIT:g} to {_MOST_LIMIT:g}, such as 0.5 for 50%.",
+            remedy=f"Give a share from {format_given(_LEAST_LIMIT)} to {format_given(_MOST_LIMIT)}, such as "
+            "0.5 for 50%.",
         )
     return value
 
