@@ -50,6 +50,14 @@ def test_the_smallest_cp_of_the_worked_example_has_one_predictor() -> None:
     assert told.weights == pytest.approx([1.0, 0.0])
 
 
+def test_the_best_single_benchmark_is_the_same_in_any_unit() -> None:
+    plain = predict("best-single", SUITE, TIMES)
+    for unit in (1e-150, 1e150):
+        scaled = predict("best-single", SUITE * unit, TIMES * unit)
+        assert np.array_equal(scaled.weights > 0, plain.weights > 0)
+        assert np.isfinite(scaled.seconds).all()
+
+
 @pytest.mark.parametrize("name", ["forward", "backward"])
 def test_steps_by_cp_end_with_one_predictor_in_the_worked_example(name: str) -> None:
     # Forward: 107.875/5 - 5 + 2 = 18.575, then 2.575; the second would make it 3. Backward: from 3 to 2.575,

@@ -23,9 +23,12 @@ class BestSingle(LinearStrategy):
     def choose(self, tasks: ManyTasks) -> Predictors:
         """The benchmark with the largest squared correlation on the trained machines, the first of equals."""
         x = tasks.suite[tasks.trained]
+        # Of any size: the squares of squares would overflow.
+        x = x / np.abs(x).max(axis=1, keepdims=True)
         spread = np.sum(x**2, axis=1)
         x = x - x.mean(axis=1, keepdims=True)
-        y = tasks.times - tasks.times.mean(axis=1, keepdims=True)
+        y = tasks.times / np.abs(tasks.times).max(axis=1, keepdims=True)
+        y = y - y.mean(axis=1, keepdims=True)
         squares = np.sum(x**2, axis=1)
         # What rounding alone makes vary is constant.
         squares = np.where(squares > 1e-14 * spread, squares, np.inf)
