@@ -121,14 +121,14 @@ def take_limit(given: object) -> float:
     """The largest error, as a share, that would not be regretted; the usual one where None is given.
 
     Raises:
-        InputError: it is no number from 0.01 to 10.
+        InputError: it is not a number from 0.01 to 10.
     """
     if given is None:
         return LIMIT
     value = float(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else np.nan
     if not _LEAST_LIMIT <= value <= _MOST_LIMIT:
         raise InputError(
-            f"{argument('limit')} is {given!r}, which is no error to set a limit at",
+            f"{argument('limit')} is {given!r}, which is not a share of error that can be a limit",
             remedy=f"Give a share from {format_given(_LEAST_LIMIT)} to {format_given(_MOST_LIMIT)}, such as "
             "0.5 for 50%.",
         )
