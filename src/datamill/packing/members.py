@@ -20,6 +20,8 @@ from datamill.experiment.errors import InputError
 _MEMBER_TIME_S = 946_684_800
 #: Folders in each other that a package may have: a path of them has less than the kernel's 4096 bytes.
 MOST_LEVELS = 128
+#: Bytes that Linux lets a file's name have.
+_LONGEST_NAME = 255
 #: As much of a script as is looked at.
 _HEAD_BYTES = 256
 #: What an archive may have behind its last member: zeros, to a round number of bytes.
@@ -193,32 +195,67 @@ def check_script(member: Member, path: Path) -> None:
         )
 
 
-def check_member(member: Member, path: Path) -> None:
-    """Refuse a member that could reach outside.
+class MemberChecks:
+    """Refuses what no worker unpacks, member by member, of the folder or archive at `path`."""
 
-    Raises:
-        InputError: when it is absolute, has `..`, leads outside as a link, is a device, or lies too deep.
-    """
-    pure = PurePosixPath(member.name)
-    if len(pure.parts) > MOST_LEVELS + 1:
-        raise _refuse_depth(path, member.name)
-    problem = ""
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._are_folders: dict[PurePosixPath, bool] = {}
+
+    def check(self, member: Member) -> None:
+        """Look at the next member.
+
+        Raises:
+            InputError: when it is absolute, has `..`, leads outside as a link, is a device, lies too deep,
+                has too long a name, has the name of an earlier one, or lies below a file.
+        """
+        pure = PurePosixPath(member.name)
+        if len(pure.parts) > MOST_LEVELS + 1:
+            raise _refuse_depth(self._path, member.name)
+        if problem := _find_way_out(pure, member):
+            raise InputError(
+                f'member "{member.name}" is {problem}',
+                where=str(self._path),
+                remedy="Remove it: a package may only hold files, folders and links within itself.",
+            )
+        if longest := next((part for part in pure.parts if len(os.fsencode(part)) > _LONGEST_NAME), ""):
+            raise InputError(
+                f'the name "{longest[:60]}…" is longer than the {_LONGEST_NAME} bytes that a file may have',
+                where=str(self._path),
+                remedy="Give it a shorter one.",
+            )
+        self._place(pure, member)
+
+    def _place(self, pure: PurePosixPath, member: Member) -> None:
+        for parent in pure.parents[:-1]:
+            if not self._are_folders.setdefault(parent, True):
+                raise InputError(
+                    f'member "{member.name}" lies below "{parent}", which is not a folder',
+                    where=str(self._path),
+                    remedy="Pack the folder anew, into a new archive.",
+                )
+        is_new = pure not in self._are_folders
+        if not is_new and not (member.is_folder and self._are_folders[pure]):
+            raise InputError(
+                f'two members are called "{member.name}"',
+                where=str(self._path),
+                remedy="Pack the folder anew, into a new archive: adding to one leaves the old file in it.",
+            )
+        self._are_folders[pure] = member.is_folder
+
+
+def _find_way_out(pure: PurePosixPath, member: Member) -> str:
+    """By what a member would reach outside; empty where it does not."""
     if pure.is_absolute():
-        problem = "an absolute path"
-    elif ".." in pure.parts:
-        problem = "a path with .."
-    elif member.special:
-        problem = "a device, socket or pipe"
-    elif member.link:
-        target = os.path.normpath(member.link)
-        if target == ".." or target.startswith(("/", "../")):
-            problem = f"a link that leads outside the package, to {member.link}"
-    if problem:
-        raise InputError(
-            f'member "{member.name}" is {problem}',
-            where=str(path),
-            remedy="Remove it: a package may only hold files, folders and links within itself.",
-        )
+        return "an absolute path"
+    if ".." in pure.parts:
+        return "a path with .."
+    if member.special:
+        return "a device, socket or pipe"
+    target = os.path.normpath(member.link)
+    if member.link and (target == ".." or target.startswith(("/", "../"))):
+        return f"a link that leads outside the package, to {member.link}"
+    return ""
 
 
 def pack_members(path: Path, archive: Path) -> Packed:

@@ -8,7 +8,7 @@ from pathlib import Path
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Limits
 from datamill.experiment.quantities import format_size
-from datamill.packing.members import Packed, check_member, check_script, list_members, pack_members
+from datamill.packing.members import MemberChecks, Packed, check_script, list_members, pack_members
 
 #: Scripts in a package's root, and whether it must have them.
 _SCRIPTS = {"run.sh": True, "collect.sh": False, "setup.sh": False, "profile.sh": False}
@@ -34,7 +34,7 @@ def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "packa
 
     Raises:
         InputError: when it is missing, lacks an executable `run.sh`, is too large, or has a member that is
-            unsafe (absolute, `..`, a link that leads outside, a device).
+            unsafe (absolute, `..`, a link that leads outside, a device) or cannot be unpacked.
     """
     if not path.is_dir() and not path.is_file():
         raise InputError(
@@ -44,8 +44,9 @@ def inspect_package(name: str, path: Path, limits: Limits, *, kind: str = "packa
         )
     size = files = 0
     found: set[str] = set()
+    checks = MemberChecks(path)
     for member in list_members(path, _SCRIPTS):
-        check_member(member, path)
+        checks.check(member)
         size += member.size_bytes
         files += 1
         if member.name in _SCRIPTS and not member.is_folder:

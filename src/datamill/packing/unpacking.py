@@ -6,8 +6,7 @@ import os
 import tarfile
 from pathlib import Path
 
-from datamill.experiment.errors import InputError
-from datamill.packing.members import check_member, list_members
+from datamill.packing.members import MemberChecks, list_members
 
 _PIECE_BYTES = 1 << 20
 
@@ -20,8 +19,9 @@ def unpack_members(archive: Path, folder: Path) -> None:
     Raises:
         InputError: the archive cannot be read, a member reaches outside, or two have one name.
     """
+    checks = MemberChecks(archive)
     for member in list_members(archive, ()):
-        check_member(member, archive)
+        checks.check(member)
     folder.mkdir(parents=True)
     links: list[tuple[Path, tarfile.TarInfo]] = []
     with tarfile.open(archive, mode="r:gz") as tar:
@@ -33,7 +33,7 @@ def unpack_members(archive: Path, folder: Path) -> None:
             if item.isdir():
                 target.mkdir(parents=True, exist_ok=True)
             elif item.isreg():
-                _write(tar, item, target, archive)
+                _write(tar, item, target)
             else:
                 links.append((target, item))
     for target, item in links:
@@ -44,14 +44,11 @@ def unpack_members(archive: Path, folder: Path) -> None:
             target.symlink_to(item.linkname)
 
 
-def _write(tar: tarfile.TarFile, item: tarfile.TarInfo, target: Path, archive: Path) -> None:
+def _write(tar: tarfile.TarFile, item: tarfile.TarInfo, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     content = tar.extractfile(item)
     assert content is not None, "a plain file has content"
-    try:
-        with target.open("xb") as handle:
-            while piece := content.read(_PIECE_BYTES):
-                handle.write(piece)
-    except FileExistsError:
-        raise InputError(f'two members are called "{item.name}"', where=str(archive)) from None
+    with target.open("xb") as handle:
+        while piece := content.read(_PIECE_BYTES):
+            handle.write(piece)
     target.chmod(0o755 if item.mode & 0o111 else 0o644)

@@ -11,7 +11,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.file.source import Source
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.experiment.quantities import format_size
-from datamill.packing.members import check_member, check_script, list_members
+from datamill.packing.members import MemberChecks, check_script, list_members
 
 FACTOR_FILE = "factor.toml"
 _SCOPES = ("host", "environment")
@@ -49,8 +49,9 @@ def read_user_factor(path: Path) -> UserFactor:
         )
     found = set()
     size = 0
+    checks = MemberChecks(path)
     for files, member in enumerate(list_members(path, _VERBS), start=1):
-        check_member(member, path)
+        checks.check(member)
         size += member.size_bytes
         if size > _MOST_BYTES or files > _MOST_FILES:
             raise InputError(

@@ -143,6 +143,28 @@ def test_an_unsafe_member_is_refused_by_name(tmp_path: Path, bad: tarfile.TarInf
         inspect(make_archive(tmp_path / "p.tar.gz", [bad]))
 
 
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("data", "data"), 'two members are called "data"'),
+        (("run.sh",), 'two members are called "run.sh"'),
+        (("data", "./data/more"), 'lies below "data", which is not a folder'),
+        (("data/more", "data"), 'two members are called "data"'),
+        (("n" * 256,), "longer than the 255 bytes"),
+    ],
+)
+def test_what_no_worker_unpacks_is_refused_before_it_is_sent(
+    tmp_path: Path, names: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        inspect(make_archive(tmp_path / "p.tar.gz", [member(name, size=3) for name in names]))
+
+
+def test_a_folder_may_be_named_again_and_after_what_is_in_it(tmp_path: Path) -> None:
+    folder = member("data", tarfile.DIRTYPE)
+    inspect(make_archive(tmp_path / "p.tar.gz", [member("data/more", size=3), folder, folder]))
+
+
 def test_links_within_the_package_are_accepted(tmp_path: Path) -> None:
     links = [
         member("a/data", size=3),
