@@ -48,7 +48,9 @@ def profile_program(
                 variables=list_variables(program, folder),
             )
         except InputError as error:
-            told = " ".join(f"{error.where}: {error.message}".split())
+            # It goes with the counts to others, to whom the folder of this machine says nothing.
+            where = error.where.removeprefix(f"{folder}/")
+            told = " ".join(f"{where}: {error.message}".split())
             counts.append(WorkCount(program.name, benchmark.name, None, told))
             continue
         profile, count = read_counted(program, benchmark.name, counted, paths, store)
