@@ -52,7 +52,10 @@ def phrase_effect(effect: ComparedEffect, found: Reproduction) -> str:
             format_percent(ratio.to_percent(), found.confidence, signed=True)
             for ratio in (effect.original, effect.rerun)
         )
-        subject = f"{effect.level} departed from {effect.baseline} by {before}, and departs by {after}"
+        subject = (
+            f"{found.response} of {effect.level} differed from that of {effect.baseline} by {before}, "
+            f"and differs by {after}"
+        )
     change = format_percent(effect.change.to_percent(), found.confidence, signed=True)
     return f"{subject}: a change of {change}, {_judge(effect, found)}."
 
