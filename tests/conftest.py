@@ -14,7 +14,7 @@ from attack_table import format_attacks, is_attack
 from machine_turn import having_the_machine
 from nightly import NIGHTLY
 from r_answers import asks_r
-from stages import STAGES, find_later, list_unused, tell_left
+from stages import STAGES, find_at_night, find_later, list_unused, tell_left
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -52,6 +52,7 @@ GROUPS = {
     "guests": ("tests/integration/test_",),
     "hostile": ("tests/integration/hostile/",),
     "service": ("tests/integration/service/",),
+    "browser": ("tests/browser/",),
     "simulation": ("tests/simulation/",),
 }
 
@@ -107,17 +108,23 @@ def pytest_collection_finish() -> None:
 def _keep_stage(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("file_or_dir") and (unused := list_unused([item.nodeid for item in items])):
         raise pytest.UsageError(f"tests/stages.py names tests that there are not: {', '.join(unused)}")
-    stage = config.getoption("--stage")
-    if stage == "all":
-        return
-    later = {item: find_later(item.nodeid) for item in items}
-    # What R itself answers belongs to the check, although its frozen answers prove a change.
-    live = {item for item in items if config.getoption("--live-r") and asks_r(item.path.stem)}
-    left = [item for item in items if bool(later[item]) == (stage == "change") and item not in live]
-    config.stash[_LEFT] = Counter(later[item] or "all that proves a change" for item in left)
+    stage, live = config.getoption("--stage"), config.getoption("--live-r")
+    why = {item: _find_why_not(item, stage, asks_live=live and asks_r(item.path.stem)) for item in items}
+    if not NIGHTLY and not config.getoption("file_or_dir"):
+        why |= {item: night for item in items if (night := find_at_night(item.nodeid))}
+    left = [item for item in items if why[item]]
+    config.stash[_LEFT] = Counter(why[item] for item in left)
     config.hook.pytest_deselected(items=left)
-    dropped = set(left)
-    items[:] = [item for item in items if item not in dropped]
+    items[:] = [item for item in items if not why[item]]
+
+
+def _find_why_not(item: pytest.Item, stage: str, *, asks_live: bool) -> str:
+    """Why a test is not of this stage, empty where it is."""
+    # What R itself answers belongs to the check, although its frozen answers prove a change.
+    if stage == "all" or asks_live:
+        return ""
+    later = find_later(item.nodeid)
+    return later if stage == "change" else "" if later else "all that proves a change"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

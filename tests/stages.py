@@ -1,9 +1,10 @@
-"""Two stages of the tests: what proves a change (`make test`), and what `make check` adds."""
+"""Stages of the tests: what proves a change (`make test`), what `make check` adds, what the night."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 #: What is left to `make check`: why, and the beginnings of the tests' names. All others prove a change.
 LATER = {
@@ -72,6 +73,19 @@ LATER = {
         "tests/integration/service/test_trial_counts.py",
     ),
 }
+#: What `make nightly` alone runs: dear, and another test of its kind shows nearly as much.
+AT_NIGHT = {
+    "a guest of another architecture": (
+        "tests/integration/test_guest_images.py::test_a_guest_of_another_architecture",
+    ),
+    "more guests": (
+        "tests/integration/test_guest_images.py::test_a_package_compiles_in_a_guest",
+        "tests/integration/test_guest_machine.py::test_a_disk_that_keeps",
+        "tests/integration/test_guest_restore.py::test_a_power_cut_at_any_moment_leaves_nothing_after_restore[False]",
+        "tests/integration/test_guest_study.py",
+        "tests/integration/hostile/test_package_in_guest.py::test_processes_and_memory_without_end_are_the_guests_own[memory]",
+    ),
+}
 #: Parameters that stand for a reason, wherever they are.
 _PARAMETERS = {"postgresql": "PostgreSQL"}
 STAGES = ("all", "change", "check")
@@ -86,14 +100,24 @@ def find_later(test: str) -> str:
     return next((why for word, why in _PARAMETERS.items() if word in parameters.strip("]").split("-")), "")
 
 
+def find_at_night(test: str) -> str:
+    """Return why a test is left to `make nightly`, empty where it is not."""
+    return next((why for why, beginnings in AT_NIGHT.items() if test.startswith(beginnings)), "")
+
+
 def list_unused(tests: Sequence[str]) -> list[str]:
     """Beginnings that no test has: a renamed test would silently change its stage."""
-    stated = (beginning for beginnings in LATER.values() for beginning in beginnings)
+    stated = chain(*LATER.values(), *AT_NIGHT.values())
     return [beginning for beginning in stated if not any(test.startswith(beginning) for test in tests)]
 
 
 def tell_left(left: Counter[str], stage: str) -> str:
-    """Say in a sentence what a stage did not run, by reason."""
-    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(left.items()))
+    """Say what a stage did not run, by reason: a sentence for each stage that does."""
+    night = Counter({reason: count for reason, count in left.items() if reason in AT_NIGHT})
     other = "make check" if stage == "change" else "make test"
-    return f"{left.total()} tests are left to `{other}`: {reasons}."
+    return " ".join(
+        f"{several.total()} {'test is' if several.total() == 1 else 'tests are'} left to `{command}`: "
+        f"{', '.join(f'{reason} {count}' for reason, count in sorted(several.items()))}."
+        for several, command in ((left - night, other), (night, "make nightly"))
+        if several
+    )

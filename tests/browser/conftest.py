@@ -92,7 +92,10 @@ def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium to open pages with")
     with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # Debian's asks for drawing by a graphics processor, which is computed where there is none.
+        opened = running.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-gpu-rasterization"]
+        )
         yield opened
         opened.close()
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
-from stages import LATER, find_later, list_unused, tell_left
+from stages import AT_NIGHT, LATER, find_at_night, find_later, list_unused, tell_left
 
 CRATES = Path(__file__).parents[3] / "crates"
 
@@ -27,8 +28,14 @@ def test_a_test_has_its_stage_by_its_name_and_by_its_parameters(test: str, reaso
     assert find_later(test) == reason
 
 
+def test_what_is_left_to_the_night_belongs_to_the_check_too() -> None:
+    beginnings = [beginning for stated in AT_NIGHT.values() for beginning in stated]
+    assert all(find_at_night(f"{beginning}x") and find_later(f"{beginning}x") for beginning in beginnings)
+    assert not find_at_night("tests/unit/results/test_log.py::test_a")
+
+
 def test_a_name_that_no_test_has_is_found() -> None:
-    beginnings = [beginning for stated in LATER.values() for beginning in stated]
+    beginnings = [*chain(*LATER.values(), *AT_NIGHT.values())]
     assert list_unused([f"{beginning}x" for beginning in beginnings]) == []
     assert list_unused([f"{beginning}x" for beginning in beginnings[1:]]) == beginnings[:1]
 
@@ -36,6 +43,11 @@ def test_a_name_that_no_test_has_is_found() -> None:
 def test_what_a_stage_leaves_is_counted_by_reason() -> None:
     left = Counter({"guests": 2, "a browser": 1})
     assert tell_left(left, "change") == "3 tests are left to `make check`: a browser 1, guests 2."
+    left["more guests"] = 1
+    assert tell_left(left, "change") == (
+        "3 tests are left to `make check`: a browser 1, guests 2. "
+        "1 test is left to `make nightly`: more guests 1."
+    )
 
 
 def list_examples(text: str) -> list[str]:
