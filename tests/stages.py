@@ -75,6 +75,15 @@ LATER = {
 }
 #: What `make nightly` alone runs: dear, and another test of its kind shows nearly as much.
 AT_NIGHT = {
+    "second ways to die": (
+        "tests/acceptance/test_integrations.py::test_a_pull_request_from_a_fork",
+        "tests/integration/hostile/test_coordinator_recovery.py::test_trials_go_on_within_ten_seconds_of_a_coordinators_death[sqlite]",
+        "tests/integration/hostile/test_broker_recovery.py::test_trials_go_on_within_ten_seconds_of_a_death[hung",
+        "tests/integration/service/test_serving_experiments.py::test_it_goes_on_when_the_coordinator_is_killed_in_mid_experiment[sqlite]",
+        "tests/integration/service/test_serving_experiments.py::test_nothing_is_lost_when_the_broker_is_killed_again_and_again[sqlite]",
+        "tests/integration/service/test_serving_experiments.py::test_an_experiment_runs_to_its_end_with_delays_losses_and_duplicates[sqlite]",
+        "tests/integration/test_fleet_firewall.py::test_a_coordinator_out_of_reach",
+    ),
     "a guest of another architecture": (
         "tests/integration/test_guest_images.py::test_a_guest_of_another_architecture",
     ),

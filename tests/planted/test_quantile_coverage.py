@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from nightly import choose_count
 from scipy.stats import binom, norm
 
 from datamill.analysis.model_data.cells import ModelFactor, gather_cells
@@ -17,6 +18,7 @@ from datamill.analysis.quantile.quantile_model import QuantileFit
 
 #: Enough for intervals, few enough to be quick.
 DRAWS = 399
+REPLICATIONS = choose_count(400, 1000)
 
 
 def draw(kind: str, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -77,7 +79,7 @@ def test_intervals_cover_effects_of_location_and_spread(
     kind: str, factors: int, replicates: int, quantile: float, order: int
 ) -> None:
     rng = np.random.default_rng(replicates)
-    replications = 1000
+    replications = REPLICATIONS
     codes = np.repeat(np.array(list(product([0, 1], repeat=factors))), replicates, axis=0)
     spread, shift = 1 + codes[:, 0], 3.0 * codes[:, 1]
     at = find_quantile(kind, quantile)
@@ -98,7 +100,7 @@ def test_intervals_cover_effects_of_location_and_spread(
 @pytest.mark.parametrize("kind", ["normal", "log-normal", "bimodal", "discrete"])
 def test_where_no_factor_acts_no_more_effects_are_found_than_alpha_allows(kind: str) -> None:
     rng = np.random.default_rng(4)
-    replications, alarms, families = 1000, np.zeros(2), np.zeros(2)
+    replications, alarms, families = REPLICATIONS, np.zeros(2), np.zeros(2)
     for seed in range(replications):
         model = fit_quantiles(
             make_data(draw(kind, rng, 4 * 40), 2, 40, 2), [0.5, 0.9], replicates=DRAWS, seed=seed
@@ -114,7 +116,7 @@ def test_where_no_factor_acts_no_more_effects_are_found_than_alpha_allows(kind: 
 
 def test_observations_of_one_trial_are_not_taken_for_replicates() -> None:
     rng = np.random.default_rng(5)
-    replications, trials, size = 1000, 10, 10
+    replications, trials, size = REPLICATIONS, 10, 10
     number = np.repeat(np.arange(4 * trials), size).astype(np.uint32)
     misses = {"cluster": 0, "rows": 0}
     for seed in range(replications):
@@ -133,7 +135,7 @@ def test_observations_of_one_trial_are_not_taken_for_replicates() -> None:
 
 def test_a_bootstrap_covers_slopes_where_the_spread_grows_with_the_covariate() -> None:
     rng = np.random.default_rng(6)
-    replications, quantile, n = 1000, 0.8, 80
+    replications, quantile, n = REPLICATIONS, 0.8, 80
     factor = ModelFactor("a", ("low", "high"))
     codes = np.arange(n)[:, None] % 2
     terms = list_formula_terms([factor], ["x"], [("a",), ("x",)])

@@ -8,7 +8,7 @@ from scipy.stats import binom
 import datamill
 from datamill.analysis.quantile.quantile_model import QuantileFit
 
-ROUNDS = choose_count(60, 150)
+ROUNDS = choose_count(40, 150)
 
 
 def draw(kind: str, rng: np.random.Generator, n: int) -> np.ndarray:

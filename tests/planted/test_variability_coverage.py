@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from nightly import choose_count
 from scipy.stats import binom
 
 from datamill.analysis.distribution.summary import summarize_distributions
@@ -19,7 +20,7 @@ from datamill.analysis.groups.ranks.rank_tests import compare_mann_whitney
 from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
 from datamill.analysis.model_data.observations import Observations
 
-REPLICATIONS = 1000
+REPLICATIONS = choose_count(500, 1000)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 
