@@ -11,7 +11,7 @@ import click
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 #: What follows the program's name is the program's.
-OF_A_PROGRAM: dict[str, Any] = {
+OF_A_PROGRAM: dict[str, bool | int] = {
     "ignore_unknown_options": True,
     "allow_interspersed_args": False,
     "max_content_width": 100,

@@ -22,7 +22,8 @@ from datamill.selection.predictors.registry import DEFAULT, PREDICTORS
     "--predictor",
     type=click.Choice([item.name for item in PREDICTORS]),
     default=DEFAULT,
-    help=f"What learns [{DEFAULT}].",
+    metavar="NAME",
+    help=f"What learns [{DEFAULT}]: {', '.join(item.name for item in PREDICTORS)}.",
 )
 @click.option("--truth", type=click.Choice(RULES), help="What counts as a change [as the settings say].")
 @click.option(
