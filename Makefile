@@ -28,8 +28,8 @@ endef
 PROCESSES := $(shell count=$$(nproc); if [ "$$count" -lt 4 ]; then echo $$((count + 1)); else echo 4; fi)
 PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder
 
-STUDY := build/xz-vs-bzip2$(if $(FULL),-full)
-PREPARE_OPTIONS = $(if $(FULL),--full) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
+STUDY := build/xz-vs-bzip2$(if $(FULL),-full,$(if $(QUICK),-quick))
+PREPARE_OPTIONS = $(if $(FULL),--full,$(if $(QUICK),--quick)) $(if $(XZ),--xz '$(XZ)') $(if $(BZIP2),--bzip2 '$(BZIP2)') \
 	$(if $(CORPUS),--corpus '$(CORPUS)')
 
 # What crates show in their documents is text, which rustdoc need not read to find that out; programs under examples/,
@@ -49,6 +49,7 @@ help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
 	@echo 'make demo    xz against bzip2, a few minutes; ends with the path of the report'
 	@echo '             FULL=1                                    the published design: 1800 trials'
+	@echo '             QUICK=1                                   32 trials, to see that it works'
 	@echo '             XZ=TARBALL BZIP2=TARBALL CORPUS=FOLDER    where there is no Debian archive'
 	@echo 'make test    the tests that prove a change, Rust and Python; says what it leaves to make check'
 	@echo 'make check   the other tests: live R, PostgreSQL, a browser, guests, attacks, kills, rates; half an hour'
