@@ -92,7 +92,7 @@ def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium to open pages with")
     with playwright.sync_playwright() as running:
-        # Debian's asks for drawing by a graphics processor, which is computed where there is none.
+        # Debian's Chromium draws by GL, which a machine without a graphics processor emulates slowly.
         opened = running.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-gpu-rasterization"]
         )

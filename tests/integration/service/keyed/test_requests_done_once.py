@@ -54,7 +54,7 @@ def test_a_submission_that_is_sent_again_with_its_key_gets_the_first_answer() ->
         refused = ask(ada, path, other)
         assert (refused.status_code, refused.json()["where"]) == (422, "Idempotency-Key"), refused.content
     assert FleetExperiment.objects.count() == 1
-    # Another user's key is another key, and so is none.
+    # The same key of another user, or a request without a key, is another request.
     assert ask(bob, "/experiments", make_submission(bob.user)).json()["id"] == 2
     assert ada.post("/experiments", body)[1]["id"] == 3
     assert ask(ada, "/experiments", body, "é").status_code == 422

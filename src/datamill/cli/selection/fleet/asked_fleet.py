@@ -67,7 +67,7 @@ class AskedFleet:
         return number
 
     def find(self, name: str) -> int | None:
-        """Return the number of the user's latest experiment of that name; None where there is none."""
+        """Return the number of the user's latest experiment of that name, or None."""
         lines = self._coordinator.get("/experiments", list[ExperimentLine], mine="true")
         return next((item.id for item in lines if item.name == name), None)
 

@@ -28,7 +28,7 @@ def list_left(
 
 
 def describe_version(commit: WalkedCommit, made: BuiltVersion) -> Version:
-    """Return the version of a commit as far as its build tells it: `link_versions` adds what precedes it."""
+    """Return the version of a commit with the outcome of its build; `link_versions` adds its ancestor."""
     return Version(
         commit=commit.commit,
         order=0,

@@ -26,7 +26,7 @@ class FleetExperiments(Protocol):
         ...
 
     def find(self, name: str) -> int | None:
-        """Return the number of the user's experiment of that name; None where there is none."""
+        """Return the number of the user's experiment of that name, or None."""
         ...
 
     def follow(self, number: int) -> None:

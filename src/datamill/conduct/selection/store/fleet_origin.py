@@ -45,7 +45,7 @@ def read_origin(store: SelectionStore) -> FleetOrigin | None:
 
 
 def read_submission(store: SelectionStore) -> Submission | None:
-    """Return the experiment that is under way; None where there is none."""
+    """Return the experiment that is under way, or None."""
     return store.read_json(SUBMITTED_FILE, Submission)
 
 

@@ -28,7 +28,7 @@ def keep_counts(
     store: SelectionStore,
     scratch: Path,
 ) -> None:
-    """Keep the profiles of a program's benchmarks, and what they executed in all, or why there are none.
+    """Keep the profiles of a program's benchmarks, and what they executed in all, or why nothing was counted.
 
     Args:
         archive: what its `profile.sh` sent.

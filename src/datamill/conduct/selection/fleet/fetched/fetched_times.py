@@ -19,7 +19,7 @@ def read_times(
     stopped: Mapping[str, str],
     failed: Collection[tuple[str, str]],
 ) -> tuple[list[Observation], list[str]]:
-    """Return the observations of trials that counted, and why others are none.
+    """Return the observations of trials that counted, and why the others did not count.
 
     Args:
         taken: the bundle, whose packages are named after programs.

@@ -35,7 +35,7 @@ def write_experiment(
         fleet: keys of `[fleet]`, beside that nothing is rebooted.
         limits: keys of `[limits]`.
         repetitions: executions of each benchmark of each package.
-        benchmarks: levels of the factor; without any there is none.
+        benchmarks: levels of the factor `benchmark`; if empty, the experiment lacks that factor.
     """
     sections: list[tuple[str, Mapping[str, object]]] = [
         (
