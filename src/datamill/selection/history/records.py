@@ -64,11 +64,19 @@ class Observation(msgspec.Struct, frozen=True):
     machine: str = ""
 
 
+#: How instructions are counted today: with the same variables everywhere. Before, with the caller's.
+COUNTED_WAY = 2
+
+
 class WorkCount(msgspec.Struct, frozen=True):
-    """Instructions that all processes of a benchmark executed, as the profiler counted them on `machine`."""
+    """Instructions that all processes of a benchmark executed, as the profiler counted them on `machine`.
+
+    `way` is how: counts of two ways differ where the program does not.
+    """
 
     program: str
     benchmark: str
     instructions: int | None
     failure: str = ""
     machine: str = ""
+    way: int = 1

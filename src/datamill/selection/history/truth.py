@@ -46,11 +46,12 @@ def find_threshold(setting: TruthSetting) -> float:
 def judge_counts(old: WorkCount | None, new: WorkCount | None, setting: TruthSetting) -> Truth:
     """Compare instructions that all processes of a benchmark executed: changed from the threshold on.
 
-    Nothing is said where different machines counted: their libraries do the same in other instructions.
+    Nothing is said where different machines counted, whose libraries do the same in other instructions, or
+    where they were counted in another way.
     """
     if old is None or new is None or not old.instructions or new.instructions is None:
         return UNKNOWN
-    if old.machine != new.machine:
+    if (old.machine, old.way) != (new.machine, new.way):
         return UNKNOWN
     changed = abs(new.instructions - old.instructions) >= find_threshold(setting) * old.instructions
     return Truth(changed, new.instructions / old.instructions)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from datamill.selection.history.records import Observation, WorkCount
+from datamill.selection.history.records import COUNTED_WAY, Observation, WorkCount
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.history.truth import UNKNOWN, judge_counts, judge_times
 
@@ -73,6 +73,14 @@ def test_instructions_that_different_machines_counted_are_never_compared():
     old, new = WorkCount("a", "bench", 100, machine="one"), WorkCount("b", "bench", 200, machine="other")
     assert judge_counts(old, new, TruthSetting("instructions")) == UNKNOWN
     assert judge_counts(old, on("one", [new])[0], TruthSetting("instructions")).changed
+
+
+def test_instructions_that_were_counted_in_another_way_are_never_compared():
+    old, new = WorkCount("a", "bench", 100), WorkCount("b", "bench", 200, way=COUNTED_WAY)
+    assert judge_counts(old, new, TruthSetting("instructions")) == UNKNOWN
+    assert judge_counts(
+        msgspec.structs.replace(old, way=COUNTED_WAY), new, TruthSetting("instructions")
+    ).changed
 
 
 def on(machine, items):

@@ -12,7 +12,7 @@ from datamill.conduct.selection.store.fleet_origin import read_origin
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.selection.history.ancestry import find_closest
 from datamill.selection.history.collection_outcome import CollectionOutcome
-from datamill.selection.history.records import Version
+from datamill.selection.history.records import COUNTED_WAY, Version
 from datamill.selection.history.settings import SelectionSettings
 
 
@@ -56,8 +56,8 @@ def keep_builds(made: Mapping[str, BuiltVersion], history: GitHistory, store: Se
 
 
 def list_unprofiled(settings: SelectionSettings, store: SelectionStore) -> list[str]:
-    """Return the programs of which some benchmark was never counted, and whose binaries are there."""
-    counted = {(item.program, item.benchmark) for item in store.read_counts()}
+    """Return the programs of which some benchmark was never counted as today, and that are kept."""
+    counted = {(item.program, item.benchmark) for item in store.read_counts() if item.way == COUNTED_WAY}
     return [
         name
         for name in store.programs

@@ -11,7 +11,7 @@ from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
 from datamill.selection.history.joined_tables import join_tables, label_programs
-from datamill.selection.history.records import Program, WorkCount
+from datamill.selection.history.records import COUNTED_WAY, Program, WorkCount
 from datamill.selection.history.settings import SelectionSettings
 from datamill.selection.profiles.callgrind import METHOD, build_profile
 from datamill.selection.profiles.profile import FunctionCounts, Profile
@@ -51,7 +51,7 @@ def profile_program(
             # It goes with the counts to others, to whom the folder of this machine says nothing.
             where = error.where.removeprefix(f"{folder}/")
             told = " ".join(f"{where}: {error.message}".split())
-            counts.append(WorkCount(program.name, benchmark.name, None, told))
+            counts.append(WorkCount(program.name, benchmark.name, None, told, way=COUNTED_WAY))
             continue
         profile, count = read_counted(program, benchmark.name, counted, paths, store)
         counts.append(count)
@@ -73,13 +73,13 @@ def read_counted(
         begin = f"{labels[path]}: " if len(paths) > 1 else ""
         functions |= {f"{begin}{name}": item for name, item in found.functions.items()}
     if not functions and not (counted.instructions and _are_nameless(program, store)):
-        return None, WorkCount(program.name, benchmark, None, "never executes the programs")
+        return None, WorkCount(program.name, benchmark, None, "never executes the programs", way=COUNTED_WAY)
     profile = (
         Profile(benchmark, METHOD, functions)
         if functions
         else _count_all_as_reached(benchmark, program, store)
     )
-    return profile, WorkCount(program.name, benchmark, counted.instructions)
+    return profile, WorkCount(program.name, benchmark, counted.instructions, way=COUNTED_WAY)
 
 
 def _are_nameless(program: Program, store: SelectionStore) -> bool:

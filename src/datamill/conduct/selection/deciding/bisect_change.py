@@ -22,7 +22,7 @@ from datamill.experiment.messages.suggestions import suggest_name
 from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features
 from datamill.selection.history.pair_cases import describe_distance, make_case
-from datamill.selection.history.records import Observation, Version, WorkCount
+from datamill.selection.history.records import COUNTED_WAY, Observation, Version, WorkCount
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.history.truth import Truth, judge_counts, judge_times
 from datamill.selection.indicators.evidence import Evidence
@@ -210,13 +210,15 @@ class _Ruler:
 
     def _count(self, program: str) -> WorkCount:
         known = self._counts.get(program)
-        if known is None or known.instructions is None:
+        if known is None or known.instructions is None or known.way != COUNTED_WAY:
             folder = self._project.store.place_programs(program)
             kept = self._project.store.programs[program]
             paths = [folder / path for path in kept.tables]
             variables = list_variables(kept, folder)
             counted = count_command(self._command, paths, directory=folder, variables=variables)
-            known = self._counts[program] = WorkCount(program, self._benchmark, counted.instructions)
+            known = self._counts[program] = WorkCount(
+                program, self._benchmark, counted.instructions, way=COUNTED_WAY
+            )
         return known
 
     def _execute(self, programs: Sequence[str]) -> dict[str, list[Observation]]:

@@ -12,7 +12,7 @@ from datamill.conduct.selection.profile_command import add_up_counts, quote_last
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration
-from datamill.selection.history.records import Program, WorkCount
+from datamill.selection.history.records import COUNTED_WAY, Program, WorkCount
 from datamill.selection.history.settings import SelectionSettings
 from datamill.selection.profiles.profile import Profile
 
@@ -53,7 +53,9 @@ def keep_counts(
                 continue
             problem = _explain(part, settings)
             if problem:
-                count = WorkCount(program.name, name, None, f"{known[name].command}: {problem}")
+                count = WorkCount(
+                    program.name, name, None, f"{known[name].command}: {problem}", way=COUNTED_WAY
+                )
             else:
                 seen = {item: str(item) for item in paths.values()}
                 counted = add_up_counts(sorted(part.glob("counts.*")), seen)
