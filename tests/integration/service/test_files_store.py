@@ -329,6 +329,7 @@ def test_memory_does_not_grow_with_the_size_of_a_file(store: Store) -> None:
                 carry(store, method, digest, size) for digest, size in zip(digests, sizes, strict=True)
             )
             assert (first, second) == (status, status)
-            # A piece or two of a mebibyte, however many there are.
-            assert large < small + (1 << 20), method
+            # Pieces are of a mebibyte. How many are held at once is a matter of when threads meet:
+            # two more are allowed, of 28 that the larger file has more.
+            assert large < small + (2 << 20) + (64 << 10), method
             assert large < 6 << 20, method
