@@ -140,7 +140,7 @@ def serving() -> Iterator[str]:
     import uvicorn
     from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
     from django.core.asgi import get_asgi_application
-    from free_ports import find_free_port
+    from running.free_ports import find_free_port
 
     port = find_free_port()
     application = ASGIStaticFilesHandler(get_asgi_application())

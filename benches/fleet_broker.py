@@ -25,7 +25,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StreamConfig
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from integration.hostile.test_broker_with_streams import lab_broker
+from integration.hostile.recovery.test_broker_with_streams import lab_broker
 from integration.service.brokers import (
     WorkerIdentity,
     connect_coordinator,

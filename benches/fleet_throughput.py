@@ -34,8 +34,8 @@ import integration.service.databases  # noqa: F401  # sets Django up for the oth
 from integration.service.brokers import WorkerIdentity
 from integration.service.databases import serve_postgres, use_database
 from integration.service.played_fleet import Coordinator, enrol, submit
-from simulation.made_records import make_host, make_inventory
-from synthetic import make_record
+from made.synthetic import make_record
+from simulation.machines.made_records import make_host, make_inventory
 
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.state.rows import select_rows

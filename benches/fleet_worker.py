@@ -24,7 +24,7 @@ from markdown import describe_machine, format_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from free_ports import find_free_port
+from running.free_ports import find_free_port
 
 BIN = Path(sys.executable).parent
 NAMESPACE = f"datamill-bench-{os.getpid()}"

@@ -24,7 +24,7 @@ from markdown import describe_machine, format_table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 
-from integration.hostile.strangers import DoorCoordinator, ask, holding
+from integration.hostile.door.strangers import DoorCoordinator, ask, holding
 
 UNFINISHED = b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Never: "
 

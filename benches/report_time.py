@@ -17,7 +17,7 @@ from markdown import describe_machine, format_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from synthetic import fit_record, make_bundle_folder, make_phase, make_record
+from made.synthetic import fit_record, make_bundle_folder, make_phase, make_record
 
 from datamill.results.trials.log import append_records
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from integration.service import databases  # noqa: F401 - sets Django up
 
 # isort: split
-from integration.hostile.served_users import (
+from integration.hostile.users.served_users import (
     HEAD,
     Answer,
     MemoryWatch,
@@ -32,7 +32,7 @@ from integration.hostile.served_users import (
     measure_memory,
     serving_users,
 )
-from integration.hostile.test_user_input import PLAIN, write_long
+from integration.hostile.users.test_user_input import PLAIN, write_long
 
 MIB = 1 << 20
 

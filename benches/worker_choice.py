@@ -22,9 +22,8 @@ from markdown import describe_machine, format_table
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "reference"))
 
-from test_worker_choice_against_glpk import write_lp
+from reference.designs.test_worker_choice_against_glpk import write_lp
 
 from datamill.design.fleet.worker_choice import choose_workers, write_program
 from datamill.design.trials import build_design

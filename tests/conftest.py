@@ -10,16 +10,16 @@ from typing import Any
 
 import hypothesis
 import pytest
-from attack_table import format_attacks, is_attack
-from machine_turn import having_the_machine
-from nightly import NIGHTLY
-from r_answers import asks_r
+from reference.r_answers import asks_r
+from running.attack_table import format_attacks, is_attack
+from running.machine_turn import having_the_machine
+from running.nightly import NIGHTLY
 from stages import STAGES, find_at_night, find_later, list_unused, tell_left
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 #: With the options `--live-r` and `--freeze-r`.
-pytest_plugins = ["r_answers"]
+pytest_plugins = ["reference.r_answers"]
 
 # What is collected stays: to look at it for garbage, again and again, takes a tenth of the processor's time.
 gc.disable()
@@ -41,15 +41,15 @@ hypothesis.settings.load_profile("datamill")
 #: for the end.
 GROUPS = {
     "host": (
-        "tests/acceptance/test_fleet_experiments.py",
-        "tests/acceptance/test_hidden_factors.py",
-        "tests/acceptance/test_interrupted_experiments.py",
-        "tests/acceptance/test_nothing_stays.py",
-        "tests/acceptance/test_quiet_machines.py",
-        "tests/integration/test_fleet_firewall.py",
-        "tests/integration/hostile/test_package_",
+        "tests/acceptance/fleet/test_fleet_experiments.py",
+        "tests/acceptance/experiments/test_hidden_factors.py",
+        "tests/acceptance/experiments/test_interrupted_experiments.py",
+        "tests/acceptance/experiments/test_nothing_stays.py",
+        "tests/acceptance/experiments/test_quiet_machines.py",
+        "tests/integration/fleet/test_fleet_firewall.py",
+        "tests/integration/hostile/packages/",
     ),
-    "guests": ("tests/integration/test_",),
+    "guests": ("tests/integration/guests/", "tests/integration/fleet/"),
     "hostile": ("tests/integration/hostile/",),
     "service": ("tests/integration/service/",),
     "browser": ("tests/browser/",),

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 
-from acceptance.review_platform import Platform
+from acceptance.gate.review_platform import Platform
 from datamill.cli.main import main
 from datamill.report.figures.vega_runtime import find_vega_runtime, load_vega_runtime
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from free_ports import find_free_port
+from running.free_ports import find_free_port
 
 CHROMIUM = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
 PASSWORD = "correct-horse-battery"

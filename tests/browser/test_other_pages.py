@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from axe import find_violations
-from nightly import choose_count
+from running.nightly import choose_count
 
 ADMIN_PAGES = ("/audit", "/users", "/administration", "/experiments?whose=all")
 PAGES = (

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from simulation.planting import list_plants
+from simulation.bugs.planting import list_plants
 from simulation.seeds import prepare, run_seeds
 from simulation.summary import MOST_TOLD, Summary, list_failure
 

@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 
 from datamill.protocol.fleet import Orders, Policy, Session
-from simulation.broker import Broker
-from simulation.coordinator_process import CoordinatorProcess
-from simulation.hostile import Attacker
-from simulation.machine import Machine, draw_policy
-from simulation.made_records import encode_content, encode_report, make_inventory
-from simulation.network import Chances, Network
-from simulation.oracle import FORGED, Oracle
-from simulation.people import USERS, People
+from simulation.coordinator.coordinator_process import CoordinatorProcess
+from simulation.judges.oracle import FORGED, Oracle
+from simulation.machines.hostile import Attacker
+from simulation.machines.machine import Machine, draw_policy
+from simulation.machines.made_records import encode_content, encode_report, make_inventory
 from simulation.scenario import FaultKind
 from simulation.timeline import Timeline
+from simulation.users.people import USERS, People
+from simulation.wire.broker import Broker
+from simulation.wire.network import Chances, Network
 
 #: What a hostile worker may send in another's name.
 FORGERIES = (

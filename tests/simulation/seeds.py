@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from simulation.results import SeedResult
 
 if TYPE_CHECKING:
-    from simulation.database import Database
+    from simulation.coordinator.database import Database
 
 
 @cache
 def load() -> Database:
     """Set up Django on a database in memory and load what runs a seed, once, for its forks too."""
-    from simulation.database import Database
+    from simulation.coordinator.database import Database
 
     database = Database()
     import simulation.world  # noqa: F401
@@ -32,7 +32,7 @@ def prepare(plant: str, *, trace: bool = False) -> Callable[..., SeedResult]:
     if not trace:
         # Refused reports and crashes are the point here; what is wrong, the oracle tells.
         logging.disable(logging.CRITICAL)
-    from simulation.planting import plant_bug
+    from simulation.bugs.planting import plant_bug
     from simulation.world import run_seed
 
     plant_bug(plant)

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from nightly import NIGHTLY, choose_count
+from running.nightly import NIGHTLY, choose_count
 
+from simulation.bugs.planting import list_plants
 from simulation.forks import TESTS, Forks, forking
-from simulation.planting import list_plants
 
 #: The first prove a change, the whole check adds the rest, and the night has 10 000: docs/simulation.md.
 FIRST = 12

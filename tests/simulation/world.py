@@ -7,19 +7,19 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from datamill.service.coordinator.state.invariants import find_violations
-from simulation.ability_judge import LOOK_EVERY_S, AbilityJudge
-from simulation.broker import Broker
-from simulation.coordinator_process import CoordinatorProcess
-from simulation.database import Database, seeded_entropy
+from simulation.coordinator.coordinator_process import CoordinatorProcess
+from simulation.coordinator.database import Database, seeded_entropy
 from simulation.faults import Faults
-from simulation.machine import Machine, MachineKind, Surroundings
-from simulation.network import Chances, Network
-from simulation.oracle import Oracle
-from simulation.packages import SimulatedPackage
-from simulation.people import People
+from simulation.judges.ability_judge import LOOK_EVERY_S, AbilityJudge
+from simulation.judges.oracle import Oracle
+from simulation.machines.machine import Machine, MachineKind, Surroundings
+from simulation.machines.packages import SimulatedPackage
 from simulation.results import SeedResult
 from simulation.scenario import Scenario, draw_scenario
 from simulation.timeline import BEGINNING_S, Timeline
+from simulation.users.people import People
+from simulation.wire.broker import Broker
+from simulation.wire.network import Chances, Network
 
 KINDS = (
     MachineKind("x86_64", "Simulated Xeon", 8),

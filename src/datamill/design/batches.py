@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from datamill.experiment.experiment import Experiment, Replication, StoppingRule
 
 #: Independent replicates of each design point before which no rule stops. With fewer, skewed noise makes the
-#: rules err more often than they say; `tests/planted/test_sequential_rules.py` shows what so many give.
+#: rules err more often than they say; `tests/planted/decisions/test_sequential_rules.py` shows what so many
+#: give.
 FEWEST_ROUNDS = 15
 #: Most trials that are planned where only time bounds them, and the time below which no trial ends.
 MOST_TIMED_TRIALS = 100_000

@@ -15,9 +15,9 @@ from typing import Any
 import nats.errors
 import nkeys
 import pytest
-from free_ports import find_free_port
 from integration.service import databases  # noqa: F401 - sets Django up
 from nats.aio.client import Client
+from running.free_ports import find_free_port
 
 from datamill.experiment.errors import InputError
 from datamill.service.broker.credentials import sign_coordinator, sign_worker

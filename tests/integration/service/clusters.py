@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from free_ports import find_free_port
+from running.free_ports import find_free_port
 
 from datamill.service.broker.keys import Keys
 from datamill.service.broker.server import find_server

@@ -25,7 +25,7 @@ from pathlib import Path
 import django
 import pytest
 from django.apps import apps
-from free_ports import find_free_port
+from running.free_ports import find_free_port
 
 # Whatever stands there: tests empty their database.
 os.environ["DJANGO_SETTINGS_MODULE"] = "datamill.service.settings"

@@ -22,12 +22,12 @@ import msgspec
 import nats.errors
 from django.contrib.auth.models import User
 from django.db import connections
-from free_ports import find_free_port
 from integration.service.brokers import WorkerIdentity, connect_worker, skip_without_broker
 from integration.service.databases import use_database
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from simulation.made_records import (
+from running.free_ports import find_free_port
+from simulation.machines.made_records import (
     OPTIMIZATIONS,
     encode_content,
     encode_record,

@@ -8,10 +8,10 @@ import msgspec
 
 from datamill.protocol.fleet import Lease
 from simulation.agent.endings import PowerCutError
-from simulation.made_records import encode_content
+from simulation.machines.made_records import encode_content
 
 if TYPE_CHECKING:
-    from simulation.machine import Machine
+    from simulation.machines.machine import Machine
 
 
 class Journal(msgspec.Struct):

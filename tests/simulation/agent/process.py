@@ -15,11 +15,11 @@ from simulation.agent.recovery import recover
 from simulation.agent.refusals import find_refusal
 from simulation.agent.running import run_leased
 from simulation.agent.wording import make_report, tell
-from simulation.disk import DiskFullError
-from simulation.made_records import encode_content, make_inventory
+from simulation.machines.disk import DiskFullError
+from simulation.machines.made_records import encode_content, make_inventory
 
 if TYPE_CHECKING:
-    from simulation.machine import Machine
+    from simulation.machines.machine import Machine
 
 #: How often the files of one lease are tried before it is refused.
 MOST_FETCHES = 8

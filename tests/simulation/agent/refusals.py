@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from datamill.protocol.fleet import Lease
 
 if TYPE_CHECKING:
-    from simulation.machine import Machine
+    from simulation.machines.machine import Machine
 
 
 def find_refusal(machine: Machine, lease: Lease, random: Random) -> tuple[str, str] | None:

@@ -12,11 +12,11 @@ from datamill.protocol.trial import WorkerFacts
 from simulation.agent.durable import Durable
 from simulation.agent.endings import PowerCutError, Waiting
 from simulation.agent.wording import tell
-from simulation.disk import DiskFullError
-from simulation.made_records import HOST_TROUBLES, encode_content, encode_record, make_lease_record
+from simulation.machines.disk import DiskFullError
+from simulation.machines.made_records import HOST_TROUBLES, encode_content, encode_record, make_lease_record
 
 if TYPE_CHECKING:
-    from simulation.machine import Machine
+    from simulation.machines.machine import Machine
 
 
 def run_leased(machine: Machine, files: Durable, random: Random) -> Waiting:

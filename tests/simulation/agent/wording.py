@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simulation.made_records import encode_content, encode_report
+from simulation.machines.made_records import encode_content, encode_report
 
 if TYPE_CHECKING:
-    from simulation.machine import Machine
+    from simulation.machines.machine import Machine
 
 
 def tell(machine: Machine, kind: str, fields: dict[str, object]) -> bytes:

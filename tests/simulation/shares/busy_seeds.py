@@ -7,7 +7,7 @@ import multiprocessing
 from collections.abc import Iterator
 from functools import cache
 
-from simulation.database import Database
+from simulation.coordinator.database import Database
 from simulation.shares.busy_fleet import BusyFleet, Outcome
 
 

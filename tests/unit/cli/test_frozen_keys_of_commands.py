@@ -17,10 +17,10 @@ import click
 import msgspec
 import numpy as np
 import pytest
-import selection_answers
 from click.testing import CliRunner, Result
-from json_keys import list_keys
-from selection_records import make_function, make_profile, make_table
+from faces.json_keys import list_keys
+from made.selection import selection_answers
+from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, judge_benchmarks
 from datamill.analysis.gate.power import average_power, find_all_slowdowns

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import answer_spec, make_bundle_folder, make_record
+from made.synthetic import answer_spec, make_bundle_folder, make_record
 
 from datamill.conduct import conduct_experiment as conducting
 from datamill.conduct.conduct_experiment import conduct_experiment, list_trial_order

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from synthetic import answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
+from made.synthetic import answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.conduct.running.batches import Monitor
 from datamill.design.batches import FEWEST_ROUNDS

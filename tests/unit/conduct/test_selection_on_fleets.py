@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from selection_records import make_function, make_table
+from made.selection.selection_records import make_function, make_table
 
 from datamill.conduct.selection.collecting.collect import CollectionQuestion
 from datamill.conduct.selection.collecting.settings_file import Project

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from selection_records import make_function, make_profile, make_table
+from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.conduct.selection.store.packed_store import pack_store
 from datamill.conduct.selection.store.selection_store import SelectionStore

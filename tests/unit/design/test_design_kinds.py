@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from synthetic import make_bundle_folder
+from made.synthetic import make_bundle_folder
 
 from datamill.design.points.factorial import choose_factors, count_trials
 from datamill.design.trials import build_design

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from synthetic import make_record
+from made.synthetic import make_record
 
 from datamill.analysis.answer.response import analyze_response
 from datamill.design.design import DesignFactor

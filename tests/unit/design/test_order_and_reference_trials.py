@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 import pytest
-from synthetic import EXPERIMENT, make_record
+from made.synthetic import EXPERIMENT, make_record
 
 from datamill.design.batches import list_batches
 from datamill.design.points.factorial import choose_factors, count_trials

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from synthetic import EXPERIMENT, answer_spec, make_bundle_folder, make_failed_record, make_phase, make_record
+from made.synthetic import (
+    EXPERIMENT,
+    answer_spec,
+    make_bundle_folder,
+    make_failed_record,
+    make_phase,
+    make_record,
+)
 
 from datamill.execution.errors import WorkerError, WorkerKilledError
 from datamill.execution.here import (

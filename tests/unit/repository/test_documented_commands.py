@@ -6,7 +6,7 @@ import re
 
 import click
 import pytest
-from documents import Shown, list_commands
+from faces.documents import Shown, list_commands
 
 from datamill.cli.main import datamill
 from datamill.service.serving.options import make_parameters

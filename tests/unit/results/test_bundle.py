@@ -7,7 +7,14 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from synthetic import EXPERIMENT, fit_record, make_bundle_folder, make_failed_record, make_phase, make_record
+from made.synthetic import (
+    EXPERIMENT,
+    fit_record,
+    make_bundle_folder,
+    make_failed_record,
+    make_phase,
+    make_record,
+)
 
 from datamill.experiment.errors import InputError
 from datamill.results.bundles import opening

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from synthetic import make_phase, make_record
+from made.synthetic import make_phase, make_record
 
 from datamill.design.design import Design, PlannedTrial
 from datamill.experiment.errors import InputError

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from synthetic import make_phase, make_record
+from made.synthetic import make_phase, make_record
 
 from datamill.protocol.quiet import ProcessUse, QuietFacts, QuietRule, QuietWindow
 from datamill.protocol.trial import DisturbanceFacts, TrialRecord

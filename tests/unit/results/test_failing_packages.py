@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from synthetic import answer_spec, make_bundle_folder, make_failed_record, make_record
+from made.synthetic import answer_spec, make_bundle_folder, make_failed_record, make_record
 
 from datamill.execution.here import PendingTrial, build_trial_spec
 from datamill.protocol.trial import Failure

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from synthetic import make_record
+from made.synthetic import make_record
 
 from datamill.analysis.model_data.observations import list_tidy_factors
 from datamill.design.design import Design

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from synthetic import make_record
+from made.synthetic import make_record
 
 from datamill.experiment.errors import InputError
 from datamill.results.trials.log import append_records, read_log

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from synthetic import make_failed_record, make_phase, make_record
+from made.synthetic import make_failed_record, make_phase, make_record
 
 from datamill.design.trials import build_design
 from datamill.experiment.file.parse import parse_experiment

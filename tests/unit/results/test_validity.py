@@ -1,6 +1,6 @@
 """Judgements on records."""
 
-from synthetic import make_failed_record, make_phase, make_record
+from made.synthetic import make_failed_record, make_phase, make_record
 
 from datamill.protocol.trial import Accelerator, FactorFacts, Failure, GuestFacts, IsolationFacts
 from datamill.results.judgement.validity import (

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from made.selection.selection_records import make_function, make_table
 from msgspec.structs import replace
-from selection_records import make_function, make_table
 
 from datamill.selection.profiles.callgrind import build_profile, read_callgrind
 

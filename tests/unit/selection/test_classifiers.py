@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made.selection.selection_records import make_case
 from scipy.optimize import minimize
-from selection_records import make_case
 
 from datamill.selection.predictors.boosting import fit_boosting
 from datamill.selection.predictors.logistic import OFFSET_PENALTY, PENALTY, fit_logistic

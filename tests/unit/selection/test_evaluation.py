@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from selection_records import make_case
+from made.selection.selection_records import make_case
 
 from datamill.selection.evaluation.backtests import evaluate_epochs, evaluate_pooled_epochs, evaluate_walk
 from datamill.selection.evaluation.folds import evaluate_all_tests, evaluate_full, evaluate_per_test

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from selection_records import make_function
+from made.selection.selection_records import make_function
 
 from datamill.selection.changes.match_functions import match_functions
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from selection_records import make_function, make_profile, make_table
+from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from selection_records import make_case
+from made.selection.selection_records import make_case
 
 from datamill.selection.predictors.perphecy import Threshold, fit_perphecy
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made.selection.selection_records import make_case
 from scipy.optimize import minimize
-from selection_records import make_case
 
 from datamill.conduct.selection.deciding.other_projects import learn_others, read_others
 from datamill.selection.predictors.logistic import APART_PENALTY, PENALTY, fit_logistic

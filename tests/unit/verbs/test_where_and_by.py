@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from page_study import make_study
-from python_verbs import FACTOR_VERBS, make_versions
+from faces.python_verbs import FACTOR_VERBS, make_versions
+from made.page_study import make_study
 
 import datamill
 from datamill.cli.main import datamill as command

@@ -50,8 +50,8 @@ _NO_MEAN, _AS_GOOD_AS_NONE = 1e-12, math.log(1e-6)
 #: From this index on (σ = 0.75) intervals of fewer observations hold less often than stated.
 HEAVY_TAIL, ENOUGH_FOR_HEAVY = 0.287, 100
 #: How far beyond its estimate the tail index of a sample is allowed for, so that intervals held in
-#: the simulations of tests/planted/test_variability_coverage.py: reach · (1 + growth · (index − that of
-#: the normal)) / √(n + 15); for the lower end, which depends on it less, a quarter of that.
+#: the simulations of tests/planted/groups/test_variability_coverage.py: reach · (1 + growth · (index − that
+#: of the normal)) / √(n + 15); for the lower end, which depends on it less, a quarter of that.
 _REACH_ABOVE, _REACH_BELOW, _REACH_GROWTH, _REACH_SIZE = 1.0, 0.25, 5.0, 15
 
 

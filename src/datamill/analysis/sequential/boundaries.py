@@ -60,8 +60,8 @@ def find_stopped_critical(n: FloatArray, confidence: float) -> FloatArray:
     nominal coverage only as widths go to zero): here it is multiplied by 1 + 2 / √n. That was found by
     simulation: from `FEWEST_ROUNDS` observations on, coverage is nominal or more for observations that are
     normal, heavy-tailed (Student's t, 4 degrees of freedom), exponential or lognormal with σ = 0.5; of
-    lognormal ones with σ = 1, 95% intervals cover 93 to 96%. `tests/planted/test_sequential_rules.py`
-    repeats it.
+    lognormal ones with σ = 1, 95% intervals cover 93 to 96%.
+    `tests/planted/decisions/test_sequential_rules.py` repeats it.
     """
     sizes = np.asarray(n, dtype=np.float64)
     quantile = stdtrit(sizes - 1.0, (1.0 + confidence) / 2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
-from integration.hostile.routes import ROUTES, list_routes
+from integration.hostile.users.routes import ROUTES, list_routes
 from integration.service.api_users import ApiUser, make_submission
 from integration.service.fleets import join
 

@@ -7,10 +7,10 @@ import json
 
 import pytest
 from django.test import Client
-from integration.service import test_api_bundles
 from integration.service.api_users import TEXT
+from integration.service.bundles import test_api_bundles
+from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.fleets import join
-from integration.service.test_api_bundles import Fleet
 
 from datamill.service.coordinator.joining.enrolment import EnrolledWorker
 from datamill.service.models import Publication

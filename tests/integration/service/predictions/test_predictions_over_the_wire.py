@@ -19,7 +19,7 @@ from django.db import connections
 from integration.service.api_users import ApiUser, describe_file, make_package, store
 from integration.service.played_fleet import PlayedWorker, enrol, playing, standing_by
 from integration.service.predictions.fingerprinted_fleet import pack_member, take_time, write_text
-from simulation.made_records import encode_record, make_host, make_lease_record
+from simulation.machines.made_records import encode_record, make_host, make_lease_record
 
 from datamill.protocol.fleet import Lease
 from datamill.protocol.trial import WorkerFacts

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from answered_study import write_report
-from page_study import make_study
+from made.answered_study import write_report
+from made.page_study import make_study
 from scipy import stats
 
 from datamill.analysis.answer.response import analyze_response

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from synthetic import fit_record, make_bundle_folder, make_phase, make_record
+from made.synthetic import fit_record, make_bundle_folder, make_phase, make_record
 
 from datamill import anova
 from datamill.cli.main import datamill as command

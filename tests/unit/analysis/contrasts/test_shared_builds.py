@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nested_study import make_nested_study
+from made.nested_study import make_nested_study
 
 import datamill
 from datamill.analysis.contrasts.contrast import bound_percent, estimate_contrast, use_own_errors

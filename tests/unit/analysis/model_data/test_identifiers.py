@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from python_verbs import FACTOR_VERBS
+from faces.python_verbs import FACTOR_VERBS
 
 import datamill
 from datamill.analysis.model_data.question import Question, select_model_data

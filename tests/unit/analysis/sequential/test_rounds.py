@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import make_bundle_folder, make_failed_record, make_phase, make_record
+from made.synthetic import make_bundle_folder, make_failed_record, make_phase, make_record
 
 from datamill.analysis.sequential.rounds import Rounds, gather_rounds
 from datamill.design.design import PlannedTrial

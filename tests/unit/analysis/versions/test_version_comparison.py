@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nested_draws import draw_version, take_one_build
+from made.nested_draws import draw_version, take_one_build
 from scipy.stats import ttest_rel
 
 from datamill.analysis.interval import Interval

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from suites import make_logs, split_suite
+from made.suites import make_logs, split_suite
 
 from datamill.experiment.errors import InputError
 from datamill.platforms.choice.choose_machines import choose_machines

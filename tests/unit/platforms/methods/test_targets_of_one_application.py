@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from suites import make_logs
+from made.suites import make_logs
 
 from datamill.platforms.ensemble.members import MEMBERS
 from datamill.platforms.methods.centred import center_applications

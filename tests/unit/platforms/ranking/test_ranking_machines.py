@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from suites import make_logs, split_suite
+from made.suites import make_logs, split_suite
 
 from datamill.experiment.errors import InputError
 from datamill.platforms.ranking.rank_machines import rank_machines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from json_keys import list_keys
+from faces.json_keys import list_keys
 
 from datamill.allocators.events import EVENTS
 from datamill.allocators.trace import (

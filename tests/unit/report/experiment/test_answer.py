@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from answered_study import render_page, write_answer
-from planted_study import Point, plan_study
+from made.answered_study import render_page, write_answer
+from made.planted_study import Point, plan_study
 
 from datamill.design.design import DesignFactor
 from datamill.experiment.messages.numbers import format_ceiling

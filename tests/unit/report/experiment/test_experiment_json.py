@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from fleet_study import make_fleet_study
-from nested_study import make_nested_study
-from page_study import Study, make_study
-from planted_study import plan_study
+from made.fleet_study import make_fleet_study
+from made.nested_study import make_nested_study
+from made.page_study import Study, make_study
+from made.planted_study import plan_study
 
 from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis, analyze_experiment
 from datamill.analysis.answer.response import ResponseAnalysis

@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 import polars as pl
-from answered_study import write_report
-from fleet_study import SECONDS, make_fleet_study
-from planted_study import Point, Study, plan_study
+from made.answered_study import write_report
+from made.fleet_study import SECONDS, make_fleet_study
+from made.planted_study import Point, Study, plan_study
 
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
 from datamill.analysis.answer.machines.factor_effects import FactorAgreement, FactorsByMachine

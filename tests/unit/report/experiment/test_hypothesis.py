@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import make_bundle_folder, make_phase, make_record
+from made.synthetic import make_bundle_folder, make_phase, make_record
 
 from datamill.analysis.answer.claims.hypothesis import JudgedHypothesis, judge_hypothesis
 from datamill.experiment.errors import InputError

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from json_keys import list_keys
-from nested_study import make_nested_study
-from page_study import Study, make_study
-from planted_study import Point, plan_study
+from faces.json_keys import list_keys
+from made.nested_study import make_nested_study
+from made.page_study import Study, make_study
+from made.planted_study import Point, plan_study
 
 import datamill
 from datamill.analysis.answer.experiment_analysis import analyze_experiment

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from python_verbs import FACTOR_VERBS, make_levels, make_versions
+from faces.python_verbs import FACTOR_VERBS, make_levels, make_versions
 
 import datamill
 from datamill.report.tables.envelope import write_result

@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from python_verbs import VERBS, make_levels, make_versions
+from faces.python_verbs import VERBS, make_levels, make_versions
 
 import datamill
 from datamill.experiment.errors import InputError

@@ -6,8 +6,8 @@ import html
 import re
 
 import pytest
-from answered_study import render_page
-from page_study import make_study
+from made.answered_study import render_page
+from made.page_study import make_study
 
 from datamill.report.words.glossary import choose_words
 from datamill.report.words.term_names import spell_coefficient, spell_term, spell_terms_of_design

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from answered_study import render_page
-from planted_study import plan_study
+from made.answered_study import render_page
+from made.planted_study import plan_study
 
 from datamill.report.words.warning_order import order_warnings
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic import fit_record, make_bundle_folder, make_record
+from made.synthetic import fit_record, make_bundle_folder, make_record
 
 from datamill.experiment.errors import InputError
 from datamill.results.bundles.opening import open_bundle

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from python_verbs import VERBS
+from faces.python_verbs import VERBS
 
 import datamill
 from datamill.results.judgement.validity import CALIBRATION_REASON, REFERENCE_REASON

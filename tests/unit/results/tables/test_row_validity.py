@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from python_verbs import VERBS
+from faces.python_verbs import VERBS
 
 import datamill
 from datamill.experiment.errors import InputError

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from selection_records import make_function, make_profile, make_table
+from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.selection.history.collection import (
     Collection,

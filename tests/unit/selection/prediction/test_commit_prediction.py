@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from selection_records import make_case, make_function, make_profile, make_table
+from made.selection.selection_records import make_case, make_function, make_profile, make_table
 
 from datamill.experiment.errors import InputError
 from datamill.selection.history.records import Version

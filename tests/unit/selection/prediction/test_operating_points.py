@@ -5,8 +5,8 @@ import random
 
 import numpy as np
 import pytest
+from made.selection.selection_records import make_case
 from scipy.optimize import minimize
-from selection_records import make_case
 
 from datamill.selection.predictors.forest import fit_forest
 from datamill.selection.predictors.logistic import fit_logistic

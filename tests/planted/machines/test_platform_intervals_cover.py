@@ -1,0 +1,54 @@
+"""Prediction intervals of platforms cover at their rate on unlike suites; refusals keep errors out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from made.suites import make_logs, split_suite
+
+from datamill.platforms.prediction.predict_platforms import predict_platforms
+
+
+@pytest.mark.parametrize(
+    ("machines", "benchmarks", "factors", "own", "spread"),
+    [(14, 20, 3, 0.02, 0.15), (20, 12, 2, 0.1, 0.3), (30, 10, 5, 0.05, 0.4)],
+    ids=["alike", "noisy", "unlike"],
+)
+def test_intervals_cover_as_often_as_they_say(
+    machines: int, benchmarks: int, factors: int, own: float, spread: float
+) -> None:
+    covered = []
+    for seed in range(3):
+        logs = make_logs(machines, benchmarks, seed, factors=factors, own=own, spread=spread)
+        for column in range(benchmarks):
+            matrix, application, times = split_suite(logs, column, 7)
+            truth = dict(zip(matrix.machines, times, strict=True))
+            found = predict_platforms(matrix, application, confidence=0.9)
+            covered.append(
+                np.mean([item.low <= truth[item.machine] <= item.high for item in found.predictions])
+            )
+    # The benchmarks of one suite and the three suites leave a standard error of about 1.5 points.
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.045)
+
+
+def test_what_is_not_refused_errs_less_than_the_limit_nearly_always() -> None:
+    errors, refused, risks = [], [], []
+    for seed in range(3):
+        logs = make_logs(18, 16, 50 + seed, own=0.02, spread=0.12)
+        # One machine and one benchmark are unlike all others.
+        random = np.random.default_rng(seed)
+        logs[15] += random.normal(0, 0.4, 16)
+        logs[:, 0] += random.normal(0, 0.3, 18)
+        for column in range(16):
+            matrix, application, times = split_suite(logs, column, 7)
+            truth = dict(zip(matrix.machines, times, strict=True))
+            for item in predict_platforms(matrix, application).predictions:
+                refused.append(item.refused)
+                risks.append(item.risk)
+                errors.append(abs(item.seconds / truth[item.machine] - 1))
+    kept = np.asarray(errors)[~np.asarray(refused)]
+    assert np.mean(np.asarray(errors) > 0.25) > 0.05
+    assert len(kept) > 0.4 * len(errors)
+    assert np.mean(kept > 0.25) < 0.01
+    # As many err as the risks say: 1.5 points is what three suites leave to chance.
+    assert np.mean(risks) == pytest.approx(np.mean(np.asarray(errors) > 0.25), abs=0.03)

@@ -1,0 +1,113 @@
+"""A trace counts what happened in the line in which it happened, on every interpreter that is here."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from running.interpreters import list_interpreters
+from running.nightly import choose_count
+from traced_programs import write_program
+
+from datamill.allocators.trace import AllocationTrace
+from datamill.conduct.tracing.trace_allocations import trace_allocations
+
+INTERPRETERS = pytest.mark.parametrize("version", list_interpreters())
+
+
+def run_traced(tmp_path: Path, version: str, program: str, *arguments: str) -> tuple[AllocationTrace, str]:
+    """Trace a program; return what was found and what it printed."""
+    script, printed = tmp_path / "program.py", tmp_path / "printed"
+    script.write_text(program, encoding="utf-8")
+    command = [list_interpreters()[version], *arguments, str(script)]
+    # The program has our own descriptors.
+    traced = trace_allocations(["/bin/sh", "-c", f'exec "$@" >"{printed}"', "sh", *command])
+    assert traced.status == 0
+    return traced.trace, printed.read_text(encoding="utf-8")
+
+
+def count_by_line(trace: AllocationTrace) -> dict[tuple[str, int], int]:
+    return {(line.event, line.line): line.count for line in trace.lines if line.file.endswith("/program.py")}
+
+
+@INTERPRETERS
+@pytest.mark.parametrize("seed", range(choose_count(2, at_night=50)))
+def test_every_event_is_counted_in_its_line(tmp_path: Path, version: str, seed: int) -> None:
+    trace, printed = run_traced(tmp_path, version, write_program(seed, functions=32))
+    expected = {(event, line): count for event, line, count in json.loads(printed)}
+    assert len(expected) == 32
+    assert sum(expected.values()) > 200
+    found = count_by_line(trace)
+    assert {place: found.get(place, 0) for place in expected} == expected
+
+
+@INTERPRETERS
+def test_nothing_is_counted_where_tables_are_only_made(tmp_path: Path, version: str) -> None:
+    program = """\
+def make():
+    for i in range(3000):
+        a = {"one": i, "two": i, "three": i}
+        b = dict(a)
+        c = {i, 2}
+        d = [i, i]
+        e = [None] * 100
+        f = list(d)
+        g = frozenset(c)
+make()
+"""
+    trace, _ = run_traced(tmp_path, version, program)
+    tables = {"dict_resize", "set_resize", "list_resize"}
+    assert not {place for place in count_by_line(trace) if place[0] in tables and 3 <= place[1] <= 9}
+
+
+@INTERPRETERS
+def test_pools_and_arenas_are_those_of_the_allocator_itself(tmp_path: Path, version: str) -> None:
+    work = "kept = [bytes(440) for _ in range(40_000)]"
+    # The allocator tells nothing while it is traced: it takes ours for another one.
+    asking = f"import sys\nsys._debugmallocstats()\n{work}\nsys._debugmallocstats()\n"
+    told = subprocess.run(
+        [list_interpreters()[version], "-c", asking], capture_output=True, text=True, check=True
+    )
+    statistics = told.stderr.split("Small block threshold")[1:]
+    assert len(statistics) == 2
+
+    def read(pattern: str) -> int:
+        before, after = (int(re.findall(pattern, text, re.MULTILINE)[0]) for text in statistics)
+        return after - before
+
+    arenas = read(r"# arenas allocated total +=\s+(\d+)")
+    # Blocks of 480 bytes, 34 in a pool.
+    pools = read(r"^ +\d+ +480 +(\d+) ")
+    trace, _ = run_traced(tmp_path, version, f"import sys\npass\n{work}\npass\n")
+    found = count_by_line(trace)
+    assert arenas > 15
+    assert pools > 1100
+    # Where the first pool and arena of each are not full when the line begins, one more or less is asked for.
+    assert abs(found["new_arena", 3] - arenas) <= 1
+    assert abs(found["pool_init", 3] - pools) <= 2
+
+
+@INTERPRETERS
+def test_appending_10_000_integers_reallocates_and_preallocating_does_not(
+    tmp_path: Path, version: str
+) -> None:
+    # Listings 2.7 and 2.8 of the thesis.
+    slow, _ = run_traced(tmp_path, version, "size = 10000\nl = []\nfor i in range(size):\n    l.append(i)\n")
+    fast, _ = run_traced(
+        tmp_path, version, "size = 10000\nl = [None]*size\nfor i in range(size):\n    l[i] = i\n"
+    )
+    expected = "import sys\nl, n = [], 0\nfor i in range(10000):\n    p = sys.getsizeof(l)\n    l.append(i)\n"
+    expected += "    n += sys.getsizeof(l) != p\nprint(n)\n"
+    told = subprocess.run(
+        [list_interpreters()[version], "-c", expected], capture_output=True, text=True, check=True
+    )
+    assert count_by_line(slow)[("list_resize", 4)] == int(told.stdout)
+    assert not {place for place in count_by_line(fast) if place[0] == "list_resize"}
+
+
+def test_the_interpreters_of_this_machine_are_found() -> None:
+    assert ".".join(map(str, sys.version_info[:3])) in list_interpreters()
