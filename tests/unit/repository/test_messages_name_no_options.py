@@ -281,7 +281,7 @@ def test_verbs_and_methods_that_python_is_told_of_exist() -> None:
 
 
 def test_labels_are_those_of_the_form() -> None:
-    folder = _SOURCES / "service" / "templates" / "datamill"
+    folder = _SOURCES / "service" / "templates" / "datamill" / "new_experiment"
     pages = "".join(path.read_text(encoding="utf-8") for path in folder.glob("new_*.html"))
     for name, label in LABELS.items():
         assert re.search(rf'name="{name}"', pages), name

@@ -83,7 +83,7 @@ def _ask_for_login(request: HttpRequest) -> HttpResponseBase:
         return show_page(request, "parts/session_ended.html", {})
     if typed is not None:
         context = {"typed": carry_typed(typed), "next": typed.path}
-        return show_page(request, "login.html", context, status=403)
+        return show_page(request, "accounts/login.html", context, status=403)
     if "HX-Request" not in request.headers:
         return redirect_to_login(request.get_full_path())
     here = urlsplit(request.headers.get("HX-Current-URL", "/"))

@@ -103,7 +103,7 @@ def _show(request: HttpRequest, status: int = 200, **extra: object) -> HttpRespo
     keys = ApiKey.objects.filter(user=user).order_by("-made_unix_s")[:100]
     scopes = {name: words for name, words in _SCOPE_WORDS.items() if name != "admin" or user.is_superuser}
     context = {"keys": [(key, _say_scopes(key, scopes)) for key in keys], "scopes": scopes, **extra}
-    return show_page(request, "account.html", context, section="account", status=status)
+    return show_page(request, "accounts/account.html", context, section="account", status=status)
 
 
 def _say_scopes(key: ApiKey, offered: Collection[str]) -> str:

@@ -51,4 +51,4 @@ def show_audit(request: HttpRequest) -> HttpResponse:
         "latest": Event.objects.aggregate(latest=Max("pk"))["latest"] or 0,
         "begins_late": bool(before),
     }
-    return show_page(request, "audit.html", context, section="audit")
+    return show_page(request, "accounts/audit.html", context, section="audit")

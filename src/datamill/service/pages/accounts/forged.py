@@ -15,5 +15,5 @@ def refuse_forged(request: HttpRequest, reason: str = "") -> HttpResponse:  # no
     """
     typed = read_typed(request) if request.user.is_authenticated else None
     if typed is None:
-        return show_page(request, "forged.html", {}, status=403)
-    return show_page(request, "login_resumed.html", {"typed": typed, "is_stale": True}, status=403)
+        return show_page(request, "accounts/forged.html", {}, status=403)
+    return show_page(request, "accounts/login_resumed.html", {"typed": typed, "is_stale": True}, status=403)

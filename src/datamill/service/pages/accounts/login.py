@@ -22,7 +22,7 @@ _BUSY_RETRY_S = 10
 class ThrottledLogin(LoginView):
     """The page where one logs in."""
 
-    template_name = "datamill/login.html"
+    template_name = "datamill/accounts/login.html"
     #: Django takes PUT for POST otherwise.
     http_method_names = ("get", "head", "post", "options")
     redirect_authenticated_user = False
@@ -44,7 +44,9 @@ class ThrottledLogin(LoginView):
         PASSWORDS.forget(read_address(self.request), _read_account(self.request))
         answer = super().form_valid(form)
         typed = take_up(self.request.POST, self.get_success_url())
-        return answer if typed is None else show_page(self.request, "login_resumed.html", {"typed": typed})
+        if typed is None:
+            return answer
+        return show_page(self.request, "accounts/login_resumed.html", {"typed": typed})
 
     def get_context_data(self, **context: object) -> dict[str, object]:
         """Return what the page shows, with what was typed before the session ended."""

@@ -43,7 +43,7 @@ def list_users(request: HttpRequest) -> HttpResponse:
     accounts = User.objects.annotate(experiments=Count("fleetexperiment")).order_by("username")
     page = Paginator(accounts, _USERS_A_PAGE).get_page(request.GET.get("page"))
     context = {"page": page, "made": made, "password": password if made else "", "query": ""}
-    response = show_page(request, "users.html", context, section="users")
+    response = show_page(request, "accounts/users.html", context, section="users")
     response["Cache-Control"] = "no-store"
     return response
 

@@ -53,7 +53,7 @@ def show_administration(request: HttpRequest) -> HttpResponse:
         "artifacts": retention.artifacts,
         "backups": list_backups(),
     }
-    return show_page(request, "administration.html", context, section="administration")
+    return show_page(request, "administration/administration.html", context, section="administration")
 
 
 @require_POST

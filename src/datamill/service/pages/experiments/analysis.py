@@ -63,7 +63,7 @@ def show_analysis(request: HttpRequest, experiment_id: int) -> HttpResponse:
         raise
     except InputError as problem:
         context["problem"] = problem
-    template = "parts/analysis.html" if part else "experiment_analysis.html"
+    template = "experiments/parts/answering/analysis.html" if part else "experiments/experiment_analysis.html"
     return show_page(request, template, context, section="experiments")
 
 

@@ -72,7 +72,7 @@ def show_answer(request: HttpRequest, experiment_id: int) -> HttpResponse:
         unfit = "The coordinator's records of this experiment do not fit each other."
         context |= {"problem": unfit, "again": ended}
     part = request.headers.get("HX-Request") == "true"
-    template = "parts/answer.html" if part else "experiment_answer.html"
+    template = "experiments/parts/answering/answer.html" if part else "experiments/experiment_answer.html"
     return show_page(request, template, context, section="experiments")
 
 

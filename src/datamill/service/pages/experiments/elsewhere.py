@@ -46,4 +46,4 @@ def show_elsewhere(request: HttpRequest, experiment_id: int) -> HttpResponse:
         context["problem"] = InputError(str(problem), remedy="Come again later.")
     except BundleError:
         context["problem"] = InputError("the coordinator's records of this experiment do not fit each other")
-    return show_page(request, "experiment_elsewhere.html", context, section="experiments")
+    return show_page(request, "experiments/experiment_elsewhere.html", context, section="experiments")

@@ -73,7 +73,7 @@ def show_experiment(request: HttpRequest, experiment_id: int) -> HttpResponse:
         "published": Publication.objects.filter(experiment=experiment).order_by("-published_unix_s"),
         "cursor": cursor.to_text(),
     }
-    return show_page(request, "experiment.html", context, section="experiments")
+    return show_page(request, "experiments/experiment.html", context, section="experiments")
 
 
 @require_GET
@@ -87,7 +87,7 @@ def show_progress(request: HttpRequest, experiment_id: int) -> HttpResponse:
     }
     counted = "yes" if context["counts"].counted else "no"
     context["changed"] = (request.GET.get("state"), request.GET.get("counted")) != (experiment.state, counted)
-    return show_page(request, "parts/progress.html", context)
+    return show_page(request, "experiments/parts/progress.html", context)
 
 
 @require_GET
@@ -96,7 +96,7 @@ def show_trials(request: HttpRequest, experiment_id: int) -> HttpResponse:
     """The table of an experiment's trials."""
     experiment = find_experiment(find_user(request), experiment_id)
     context = {"experiment": experiment} | _list_trials(request, experiment)
-    return show_page(request, "parts/trials.html", context)
+    return show_page(request, "experiments/parts/trials.html", context)
 
 
 @require_GET
@@ -106,7 +106,7 @@ def show_events(request: HttpRequest, experiment_id: int) -> HttpResponse:
     experiment = find_experiment(find_user(request), experiment_id)
     found = Event.objects.filter(experiment_id=experiment.pk).order_by("-id")[:_MOST_EVENTS]
     context = {"experiment": experiment, "events": tell_events(found)}
-    return show_page(request, "experiment_events.html", context, section="experiments")
+    return show_page(request, "experiments/experiment_events.html", context, section="experiments")
 
 
 @require_POST

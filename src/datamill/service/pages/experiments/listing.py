@@ -79,7 +79,8 @@ def list_experiments(request: HttpRequest) -> HttpResponse:
         "query": urlencode({name: value for name, value in asked.items() if value}) + "&",
         **asked,
     }
-    template = "parts/experiment_rows.html" if request.headers.get("HX-Request") else "experiments.html"
+    part = request.headers.get("HX-Request")
+    template = "experiments/parts/experiment_rows.html" if part else "experiments/experiments.html"
     return show_page(request, template, context, section="experiments")
 
 
@@ -99,7 +100,7 @@ def show_verdict(request: HttpRequest, experiment_id: int) -> HttpResponse:
         except (InputError, BundleError) as problem:
             failure = problem.message if isinstance(problem, InputError) else UNFIT
     context = {"verdict": verdict, "failure": failure, "experiment": experiment}
-    return show_page(request, "parts/verdict.html", context)
+    return show_page(request, "experiments/parts/answering/verdict.html", context)
 
 
 def _find_verdict(experiment: FleetExperiment, user: User) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def list_fleet_factors(request: HttpRequest) -> HttpResponse:
     words = search.lower().split()[:_MOST_WORDS]
     found = [item for item in fleet_factors.list_fleet_factors() if _has_words(item, words)]
     context = {"factors": found, "search": search}
-    return show_page(request, "factors.html", context, section="factors")
+    return show_page(request, "fleet/factors.html", context, section="factors")
 
 
 @require_GET
@@ -44,7 +44,7 @@ def show_factor(request: HttpRequest, name: str) -> HttpResponse:
         "known": FACTORS.get(name),
         "admin": accounts.is_admin(accounts.find_user(request)),
     }
-    return show_page(request, "factor.html", context, section="factors")
+    return show_page(request, "fleet/factor.html", context, section="factors")
 
 
 @require_POST

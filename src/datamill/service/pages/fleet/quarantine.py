@@ -31,7 +31,7 @@ def show_quarantine(request: HttpRequest) -> HttpResponse:
         "barred": [item for item in told if item[0].lifted_unix_s is None],
         "lifted": [item for item in told if item[0].lifted_unix_s is not None],
     }
-    return show_page(request, "quarantine.html", context, section="quarantine")
+    return show_page(request, "fleet/quarantine.html", context, section="quarantine")
 
 
 @require_POST

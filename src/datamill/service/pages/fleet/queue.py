@@ -28,7 +28,7 @@ def show_queue(request: HttpRequest) -> HttpResponse:
     context: dict[str, object] = {"queue": describe_queue(user, time.time()), "mine": describe_share(user)}
     if user.is_superuser:
         context["shares"] = describe_shares(list(User.objects.order_by("username")))
-    return show_page(request, "queue.html", context, section="queue")
+    return show_page(request, "fleet/queue.html", context, section="queue")
 
 
 @require_POST

@@ -131,7 +131,7 @@ def show_worker(request: HttpRequest, name: str) -> HttpResponse:
         "health": _count_failures([worker])[worker.pk],
         "load": _count_load([worker])[worker.pk],
     }
-    return show_page(request, "worker.html", context, section="workers")
+    return show_page(request, "fleet/worker.html", context, section="workers")
 
 
 @require_GET
@@ -139,7 +139,7 @@ def show_worker(request: HttpRequest, name: str) -> HttpResponse:
 def show_noise(request: HttpRequest, name: str) -> HttpResponse:
     """How often trials on a machine were disturbed, for its row."""
     context = {"noise": judge_machine(find_worker_by_name(name).pk)}
-    return show_page(request, "parts/noise.html", context)
+    return show_page(request, "fleet/parts/noise.html", context)
 
 
 @require_POST
@@ -184,7 +184,7 @@ def _show_workers(request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
         "lives": TOKEN_LIVES,
         "open_tokens": tokens.filter(expires_unix_s__gt=time.time()).count(),
     }
-    return show_page(request, "workers.html", context | extra, section="workers")
+    return show_page(request, "fleet/workers.html", context | extra, section="workers")
 
 
 def _search(workers: QuerySet[FleetWorker], search: str) -> QuerySet[FleetWorker]:

@@ -31,4 +31,4 @@ def choose_beginning(request: HttpRequest) -> HttpResponse:
         "experiments": latest[:_MOST_EXPERIMENTS],
         "search": search,
     }
-    return show_page(request, "new_beginning.html", context, section="new")
+    return show_page(request, "new_experiment/new_beginning.html", context, section="new")

@@ -89,7 +89,7 @@ def choose_packages(request: HttpRequest) -> HttpResponse:
     context = _describe_step(request, "packages", form)
     context |= {"stored": rows, "chosen": chosen, "foreign": foreign}
     context["template"] = TEMPLATES.get(request.GET.get("template", ""))
-    return show_page(request, "new_packages.html", context, section="new")
+    return show_page(request, "new_experiment/new_packages.html", context, section="new")
 
 
 @csrf_exempt
@@ -148,7 +148,7 @@ def choose_machines(request: HttpRequest) -> HttpResponse:
     fleet = list_fleet(find_user(request))
     context["levels"] = {item.name: item.levels for item in list_hardware(fleet)}
     context["fleet"] = fleet
-    return show_page(request, "new_machines.html", context, section="new")
+    return show_page(request, "new_experiment/new_machines.html", context, section="new")
 
 
 @require_GET
@@ -156,7 +156,7 @@ def choose_machines(request: HttpRequest) -> HttpResponse:
 def preview_machines(request: HttpRequest) -> HttpResponse:
     """How many machines meet the constraints that are being typed."""
     context = _count_eligible(request, read_form(request.GET))
-    return show_page(request, "parts/eligible.html", context)
+    return show_page(request, "new_experiment/parts/eligible.html", context)
 
 
 @require_GET
@@ -172,7 +172,7 @@ def choose_space(request: HttpRequest) -> HttpResponse:
     context["groups"] = group_software(software)
     context["single"] = [item.title for item in software if not item.choice]
     context["responses"] = RESPONSE_WORDS
-    return show_page(request, "new_space.html", context, section="new")
+    return show_page(request, "new_experiment/new_space.html", context, section="new")
 
 
 @require_GET
@@ -218,8 +218,8 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
     context |= {"draft": draft, "form_name": request.POST.get(FIELD) or name_form()}
     context |= {"hold": "hold" in request.POST} | _describe_draft(request, draft)
     if request.headers.get("HX-Request"):
-        return show_page(request, "parts/draft.html", context)
-    return show_page(request, "new_file.html", context, section="new")
+        return show_page(request, "new_experiment/parts/draft.html", context)
+    return show_page(request, "new_experiment/new_file.html", context, section="new")
 
 
 _CARRIED = tuple(field for fields in STEP_FIELDS.values() for field in fields)

@@ -113,7 +113,7 @@ def _show(request: HttpRequest, status: int = 200, **extra: object) -> HttpRespo
         "events": tell_events(events),
         **extra,
     }
-    response = show_page(request, "notices.html", context, section="account", status=status)
+    response = show_page(request, "notices/notices.html", context, section="account", status=status)
     if "secret" in extra or "feed" in extra:
         response["Cache-Control"] = "no-store"
     return response

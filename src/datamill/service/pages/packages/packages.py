@@ -51,7 +51,7 @@ def list_packages(request: HttpRequest) -> HttpResponse:
         "query": urlencode({name: value for name, value in asked.items() if value}) + "&",
         **asked,
     }
-    return show_page(request, "packages.html", context, section="packages")
+    return show_page(request, "packages/packages.html", context, section="packages")
 
 
 @require_GET
@@ -74,7 +74,7 @@ def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
         raise
     except InputError as problem:
         context["problem"] = problem
-    return show_page(request, "package.html", context, section="packages")
+    return show_page(request, "packages/package.html", context, section="packages")
 
 
 @require_GET

@@ -65,7 +65,7 @@ def run_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
         context["problem"] = problem
     return show_page(
         request,
-        "experiment_rerun.html",
+        "experiments/experiment_rerun.html",
         context,
         section="experiments",
         status=400 if request.method == "POST" else 200,
@@ -87,7 +87,7 @@ def show_reruns(request: HttpRequest, experiment_id: int) -> HttpResponse:
     more = not problem and any(item.due for item in (*(() if of is None else (of,)), *by))
     context = {"experiment": experiment, "of": of, "by": by, "problem": problem, "more": more}
     part = request.headers.get("HX-Request") == "true"
-    template = "parts/reruns.html" if part else "experiment_reruns.html"
+    template = "experiments/parts/reruns.html" if part else "experiments/experiment_reruns.html"
     return show_page(request, template, context, section="experiments")
 
 

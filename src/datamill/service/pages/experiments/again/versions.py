@@ -76,7 +76,7 @@ def compare_experiments(request: HttpRequest) -> HttpResponse:
     }
     return show_page(
         request,
-        "compare.html",
+        "experiments/compare.html",
         context,
         section="experiments",
         status=400 if "problem" in context else 200,

@@ -31,7 +31,7 @@ def show_one_trial(request: HttpRequest, experiment_id: int, trial_id: str) -> H
         "attempts": list_attempts(trial),
         "events": tell_events(events),
     }
-    return show_page(request, "trial.html", context, section="experiments")
+    return show_page(request, "experiments/trial.html", context, section="experiments")
 
 
 @require_GET
