@@ -172,23 +172,23 @@ lint-rust:
 	else echo "datamill-trace is not checked for $(OTHER): rustup target add $(OTHER)"; fi
 
 bench: setup
-	$(BIN)/python benches/harness_error.py
-	$(BIN)/python benches/clean_trial.py
-	$(BIN)/python benches/bundle_ingest.py
-	$(BIN)/python benches/report_time.py
-	$(BIN)/python benches/anova.py
-	$(BIN)/python benches/summaries.py
-	$(BIN)/python benches/quantiles.py
-	$(BIN)/python benches/nested.py
-	$(BIN)/python benches/factor_time.py
-	$(BIN)/python benches/quiet_trials.py
-	$(BIN)/python benches/fleet_throughput.py
-	$(BIN)/python benches/fleet_broker.py
-	$(BIN)/python benches/fleet_planning.py
-	$(BIN)/python benches/request_budgets.py
-	$(BIN)/python benches/fleet_worker.py
-	$(BIN)/python benches/worker_choice.py
-	$(BIN)/python benches/allocators.py
+	$(BIN)/python benches/trials/harness_error.py
+	$(BIN)/python benches/trials/clean_trial.py
+	$(BIN)/python benches/reports/bundle_ingest.py
+	$(BIN)/python benches/reports/report_time.py
+	$(BIN)/python benches/analyses/anova.py
+	$(BIN)/python benches/analyses/summaries.py
+	$(BIN)/python benches/analyses/quantiles.py
+	$(BIN)/python benches/analyses/nested.py
+	$(BIN)/python benches/trials/factor_time.py
+	$(BIN)/python benches/trials/quiet_trials.py
+	$(BIN)/python benches/fleet/fleet_throughput.py
+	$(BIN)/python benches/fleet/fleet_broker.py
+	$(BIN)/python benches/fleet/fleet_planning.py
+	$(BIN)/python benches/pages/request_budgets.py
+	$(BIN)/python benches/fleet/fleet_worker.py
+	$(BIN)/python benches/fleet/worker_choice.py
+	$(BIN)/python benches/allocators/allocators.py
 
 glossary: setup
 	$(BIN)/python -m datamill.report.words.glossary > docs/glossary.md

@@ -1,6 +1,6 @@
-"""Each method for errors of quantile effects covers about as often as `benches/interval_coverage.py` found.
+"""Each method for errors of quantile effects covers about as often as a simulation of thousands found.
 
-Few experiments here; the full tables, of a thousand each, are in docs/analyses.md.
+Few experiments here; docs/analyses.md has the tables of `benches/analyses/interval_coverage.py`.
 """
 
 from __future__ import annotations

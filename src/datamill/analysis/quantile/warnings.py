@@ -31,7 +31,8 @@ _FEW_DECIDE, _SHARE_DECIDES = 12.0, 0.5
 #: Steps from one value to the next that an interval must have for ties not to matter.
 _FEW_STEPS = 4
 #: Observations beyond a quantile for each coefficient with fewer of which errors from densities cover too
-#: little (`benches/interval_coverage.py`): with 7 kernel and iid cover 83 to 95% at the 0.9 quantile.
+#: little (`benches/analyses/interval_coverage.py`): with 7 kernel and iid cover 83 to 95% at the 0.9
+#: quantile.
 _NEEDS = {"nid": 5, "kernel": 20, "iid": 20}
 _IID_IS_NARROW = (
     "iid errors are wrong where the spread differs between levels; nid, binomial and rows are not"

@@ -28,16 +28,17 @@ from typing import Any
 
 import numpy as np
 from experiment_page import ANSWERED, count_all
-from fleet_processes import read_memory_mib
-from fleet_throughput import build_workers, describe_fleet
-from markdown import describe_machine, format_table
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from fleet.fleet_processes import read_memory_mib
+from fleet.fleet_throughput import build_workers, describe_fleet
 from integration.service.databases import serve_postgres, use_database
 from integration.service.played_fleet import PACKAGE, Coordinator, enrol, submit
+from markdown import describe_machine, format_table
 
 from datamill.service.accounts import make_api_key
 from datamill.service.coordinator.state.invariants import find_violations

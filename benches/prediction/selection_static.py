@@ -1,6 +1,6 @@
 """Static analysis of a program and of a pair with all features, beside objdump and nm: CPU time, one thread.
 
-    python benches/selection_static.py OLD NEW
+    python benches/prediction/selection_static.py OLD NEW
 
 The targets were set for a static git: 25 ms for one program, 60 ms for a pair whose older table is known.
 """
@@ -12,11 +12,10 @@ import os
 import random
 import resource
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-from markdown import describe_machine, format_table
 
 from datamill.conduct.selection.read_program import read_program
 from datamill.selection.changes.table_changes import compare_tables
@@ -24,6 +23,10 @@ from datamill.selection.features.vector import read_features
 from datamill.selection.indicators.evidence import Evidence
 from datamill.selection.profiles.profile import FunctionCounts, Profile
 from datamill.selection.tables.function_table import FunctionTable
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
 
 ROUNDS = 7
 

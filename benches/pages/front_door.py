@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from fleet_processes import read_memory_mib
-from markdown import describe_machine, format_table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
-
+from fleet.fleet_processes import read_memory_mib
 from integration.hostile.door.strangers import DoorCoordinator, ask, holding
+from markdown import describe_machine, format_table
 
 UNFINISHED = b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Never: "
 

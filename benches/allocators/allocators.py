@@ -3,7 +3,7 @@
 Each program runs in turns with every way of looking at it, in random order; a ratio is of two executions that
 follow each other, the number given their median. User time, so that other work on the machine hardly counts.
 
-    python benches/allocators.py --python /usr/bin/python3.11 --pairs 7
+    python benches/allocators/allocators.py --python /usr/bin/python3.11 --pairs 7
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from markdown import describe_machine, format_table
 from traced_programs import PROGRAMS
 
 from datamill.allocators.ledger import plan_ledger
 from datamill.execution.tracing.traced_program import opening_ledger
 from datamill.execution.tracing.tracer import LEDGER_VARIABLE, find_tracer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
 
 #: Ways of looking: whole stacks, or regions alone: the programs have no region, so the tracer stays off.
 WAYS = {

@@ -6,7 +6,7 @@ chosen from the other benchmarks' scores alone (--chosen), and predicted on all 
 quantiles of NRMSE (root mean square error over the mean time, both over the targets, in %), and for the
 ensemble what its intervals cover, what it refuses, and the errors above the limit among the rest.
 
-    benches/platform_predictions.py core.csv mixed.csv --draws 20
+    benches/prediction/platform_predictions.py core.csv mixed.csv --draws 20
 """
 
 from __future__ import annotations

@@ -18,13 +18,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fleet_processes import read_memory_mib
-from markdown import describe_machine, format_table
 from nats.aio.client import Client
 from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StreamConfig
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
+from fleet.fleet_processes import read_memory_mib
 from integration.hostile.recovery.test_broker_with_streams import lab_broker
 from integration.service.brokers import (
     WorkerIdentity,
@@ -32,6 +32,7 @@ from integration.service.brokers import (
     make_keys,
     running_broker,
 )
+from markdown import describe_machine, format_table
 
 from datamill.service.broker.keys import Keys, sign
 

@@ -13,11 +13,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from markdown import describe_machine, format_table
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 from made.synthetic import fit_record, make_bundle_folder, make_phase, make_record
+from markdown import describe_machine, format_table
 
 from datamill.results.trials.log import append_records
 

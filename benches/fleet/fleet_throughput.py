@@ -25,23 +25,24 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from fleet_processes import Usage, Watch, read_parent
-from markdown import describe_machine, format_table
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 import integration.service.databases  # noqa: F401  # sets Django up for the others
+from fleet.fleet_processes import Usage, Watch, read_parent
 from integration.service.brokers import WorkerIdentity
 from integration.service.databases import serve_postgres, use_database
 from integration.service.played_fleet import Coordinator, enrol, submit
 from made.synthetic import make_record
+from markdown import describe_machine, format_table
 from simulation.machines.made_records import make_host, make_inventory
 
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.state.rows import select_rows
 from datamill.service.models import Trial
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TARGET_PER_S = 600.0
 #: Share of trials at the beginning and at the end that do not count as sustained.
 EDGE = 0.1

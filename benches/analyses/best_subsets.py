@@ -7,6 +7,7 @@ import itertools
 import math
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,10 +16,13 @@ from pathlib import Path
 
 import numpy as np
 from anova import run_peer
-from markdown import describe_machine, format_table
 from numpy.typing import NDArray
 
 from datamill.platforms.subsets.best_subsets import best_of_each_column, best_subsets
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
 
 ROWS, PREDICTORS = 15, 27
 #: Largest subsets, and how often each is searched.

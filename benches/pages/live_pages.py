@@ -25,13 +25,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from fleet_processes import Watch
-from markdown import describe_machine, format_table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
+from fleet.fleet_processes import Watch
 from integration.service.databases import use_database
 from integration.service.played_fleet import Coordinator, enrol, submit
+from markdown import describe_machine, format_table
 
 USERS = 20
 

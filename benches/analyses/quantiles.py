@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markdown import describe_machine, format_table
 from quantile_fit_alone import QUANTILES, build_matrix, code_cells
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
 
 MODELS = ("S16", "U11", "C17")
 OURS = ("datamill", "datamill, sorted before")

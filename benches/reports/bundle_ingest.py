@@ -7,13 +7,12 @@ import dataclasses
 import gc
 import random
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from markdown import describe_machine, format_table
 
 from datamill.design.design import Design, PlannedTrial
 from datamill.design.trials import build_design
@@ -35,8 +34,12 @@ from datamill.results.bundles.creating import create_bundle
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.trials.log import append_records
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
+
 TARGET_S = 5.0
-STUDY = Path(__file__).resolve().parent.parent / "studies" / "xz-vs-bzip2" / "experiment.toml"
+STUDY = Path(__file__).resolve().parents[2] / "studies" / "xz-vs-bzip2" / "experiment.toml"
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """`datamill selection predict` from its start to its end, in a repository whose predictor was trained.
 
-    python benches/selection_predict.py REPOSITORY COMMIT
+    python benches/prediction/selection_predict.py REPOSITORY COMMIT
 
 The commit must have been collected: its tables and the older version's are then read, nothing is built.
 The target was 150 ms.
@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 from markdown import describe_machine, format_table
 

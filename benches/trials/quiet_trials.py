@@ -14,15 +14,19 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import venv
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from markdown import describe_machine, format_table, spread
 from numpy.typing import NDArray
 from our_trials import OurTrials, write_collect_script
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table, spread
 
 #: Integer work that touches no memory; the count is set so that it takes about 100 ms.
 PROGRAM = """\

@@ -18,11 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from markdown import describe_machine, format_table
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
+from markdown import describe_machine, format_table
 from reference.designs.test_worker_choice_against_glpk import write_lp
 
 from datamill.design.fleet.worker_choice import choose_workers, write_program

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from markdown import describe_machine, format_table
 
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.linear.linear_model import LinearModel
@@ -24,6 +23,10 @@ from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import gather_cells
 from datamill.analysis.model_data.question import ModelData, Question, select_model_data
 from datamill.results.tables.table_files import read_table_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
 
 FACTORS = {
     "sched": ("bfs", "cfs"),

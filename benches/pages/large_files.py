@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiment_page import count_all
-from markdown import describe_machine, format_table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 from integration.service.databases import use_database
 from integration.service.played_fleet import PACKAGE, Coordinator, enrol, submit
+from markdown import describe_machine, format_table
 
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient
 from datamill.client_settings import ClientSettings

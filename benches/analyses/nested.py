@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,10 +15,13 @@ from pathlib import Path
 
 import numpy as np
 from anova import run_peer
-from markdown import describe_machine, format_table
 from numpy.typing import NDArray
 
 from datamill import _native
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
 
 SIZES = ((30, 25, 100), (150, 100, 100))
 #: Bootstrap comparisons of two versions, each with the first of the sizes.

@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from markdown import describe_machine, format_table
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 from integration.service import databases  # noqa: F401 - sets Django up
+from markdown import describe_machine, format_table
 
 # isort: split
 from integration.hostile.users.served_users import (

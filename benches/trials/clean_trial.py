@@ -19,6 +19,8 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
 from markdown import describe_machine, format_table, spread
 
 TARGET_S = 0.020

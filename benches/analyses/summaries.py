@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import tempfile
 from pathlib import Path
 
 import polars as pl
 from anova import make_table, measure, spell
-from markdown import describe_machine, format_table
 
 from datamill.verbs.summary import summary
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table
 
 #: The factors that groups are made of, from none to all of the table's.
 GROUPINGS: tuple[tuple[str, ...], ...] = (

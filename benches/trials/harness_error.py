@@ -12,12 +12,16 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from markdown import describe_machine, format_table, spread
 from our_trials import OurTrials, write_collect_script
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from markdown import describe_machine, format_table, spread
 
 
 def main() -> None:

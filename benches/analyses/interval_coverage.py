@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import sys
 import time
 from pathlib import Path
 
 from intervals import distributions, groups, linear_models, nested, quantile_effects
 from intervals.row import Coverage, Row, measure_coverage
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
 from markdown import describe_machine, format_table
 
 ROWS: tuple[Row, ...] = tuple(

@@ -27,14 +27,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from markdown import describe_machine, format_table
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 from django.conf import settings
 from integration.service.databases import use_database
 from integration.service.fleets import make_phase, make_record
 from integration.service.played_fleet import PACKAGE, enrol, submit
+from markdown import describe_machine, format_table
 
 MACHINES = 20
 LARGE, ANSWERED = 100_000, 6_300

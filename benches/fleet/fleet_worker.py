@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleet_processes import list_children, read_memory_mib
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+from fleet.fleet_processes import list_children, read_memory_mib
 from markdown import describe_machine, format_table
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-
 from running.free_ports import find_free_port
 
 BIN = Path(sys.executable).parent

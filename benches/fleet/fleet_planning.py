@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from markdown import describe_machine, format_table
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 from integration.service.databases import serve_postgres, use_database
 from integration.service.played_fleet import enrol
+from markdown import describe_machine, format_table
 
 from datamill.design.fleet.fleet_plan import plan_fleet
 from datamill.experiment.file.parse import parse_experiment
