@@ -1,4 +1,4 @@
-//! Rewrites `protocol/*.schema.json` from the types: `cargo run -p datamill-protocol --example write_schemas`.
+//! Rewrites `protocol/*/*.schema.json` from the types: `cargo run -p datamill-protocol --example write_schemas`.
 
 use std::fs;
 use std::io;

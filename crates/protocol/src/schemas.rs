@@ -8,35 +8,50 @@ use crate::{
     WorkerReport,
 };
 
-/// File names and contents of the schemas.
+/// Paths in `protocol/` and contents of the schemas; beside each lie its examples.
 pub fn write_schemas() -> [(&'static str, String); 14] {
     [
-        ("trial-spec.schema.json", schema_text::<TrialSpec>()),
-        ("trial-record.schema.json", schema_text::<TrialRecord>()),
+        ("trials/trial-spec.schema.json", schema_text::<TrialSpec>()),
         (
-            "command-greeting.schema.json",
+            "trials/trial-record.schema.json",
+            schema_text::<TrialRecord>(),
+        ),
+        (
+            "commands/command-greeting.schema.json",
             schema_text::<CommandGreeting>(),
         ),
         (
-            "command-request.schema.json",
+            "commands/command-request.schema.json",
             schema_text::<CommandRequest>(),
         ),
-        ("command-answer.schema.json", schema_text::<CommandAnswer>()),
-        ("factor-offer.schema.json", schema_text::<FactorOffer>()),
-        ("noise.schema.json", schema_text::<NoiseFacts>()),
-        ("inventory.schema.json", schema_text::<Inventory>()),
         (
-            "enrolment-request.schema.json",
+            "commands/command-answer.schema.json",
+            schema_text::<CommandAnswer>(),
+        ),
+        (
+            "machine/factor-offer.schema.json",
+            schema_text::<FactorOffer>(),
+        ),
+        ("machine/noise.schema.json", schema_text::<NoiseFacts>()),
+        ("machine/inventory.schema.json", schema_text::<Inventory>()),
+        (
+            "joining/enrolment-request.schema.json",
             schema_text::<EnrolmentRequest>(),
         ),
-        ("enrolment.schema.json", schema_text::<Enrolment>()),
+        ("joining/enrolment.schema.json", schema_text::<Enrolment>()),
         (
-            "credential-request.schema.json",
+            "joining/credential-request.schema.json",
             schema_text::<CredentialRequest>(),
         ),
-        ("credential.schema.json", schema_text::<Credential>()),
-        ("orders.schema.json", schema_text::<Orders>()),
-        ("worker-report.schema.json", schema_text::<WorkerReport>()),
+        (
+            "joining/credential.schema.json",
+            schema_text::<Credential>(),
+        ),
+        ("orders/orders.schema.json", schema_text::<Orders>()),
+        (
+            "reports/worker-report.schema.json",
+            schema_text::<WorkerReport>(),
+        ),
     ]
 }
 

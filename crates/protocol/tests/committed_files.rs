@@ -49,11 +49,28 @@ const KINDS: [(&str, RoundTrip); 14] = [
     ("worker-report", round_trip::<WorkerReport>),
 ];
 
+/// The folder of a schema and its file name.
+fn split_path(schema: &str) -> (&str, &str) {
+    schema.split_once('/').unwrap()
+}
+
+/// The examples that lie beside the schemas.
+fn list_examples() -> Vec<PathBuf> {
+    let schemas = write_schemas();
+    let folders: BTreeSet<&str> = schemas.iter().map(|(path, _)| split_path(path).0).collect();
+    let folders = folders
+        .into_iter()
+        .map(|folder| protocol_folder().join(folder).join("examples"));
+    folders
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .collect()
+}
+
 #[test]
 fn every_example_survives_a_round_trip() {
     let mut seen = BTreeSet::new();
-    for entry in fs::read_dir(protocol_folder().join("examples")).unwrap() {
-        let path = entry.unwrap().path();
+    for path in list_examples() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let kind = KINDS
             .iter()
@@ -66,13 +83,13 @@ fn every_example_survives_a_round_trip() {
     let schemas = write_schemas();
     let wanted = schemas
         .iter()
-        .map(|(name, _)| name.trim_end_matches(".schema.json"));
+        .map(|(path, _)| split_path(path).1.trim_end_matches(".schema.json"));
     assert_eq!(seen, wanted.collect());
 }
 
 #[test]
 fn an_unknown_field_is_refused() {
-    let path = protocol_folder().join("examples/trial-spec.json");
+    let path = protocol_folder().join("trials/examples/trial-spec.json");
     let mut spec: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     spec["surprise"] = Value::Bool(true);
     let refused = serde_json::from_value::<TrialSpec>(spec).unwrap_err();

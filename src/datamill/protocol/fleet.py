@@ -1,7 +1,7 @@
 """What coordinator and worker tell each other, as the crate `protocol` defines it in `fleet.rs`.
 
-Field by field the meanings stand in `protocol/orders.schema.json`, `worker-report.schema.json`,
-`inventory.schema.json`, `enrolment-request.schema.json` and `enrolment.schema.json`.
+Field by field the meanings stand in the schemas of `protocol/orders`, `protocol/reports`, `protocol/joining`
+and `protocol/machine`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from datamill.protocol.trial import DisturbanceFacts
 
 
 class ProcessorNoise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """Noise of one processor, field by field as in `protocol/noise.schema.json`."""
+    """Noise of one processor, field by field as in `protocol/machine/noise.schema.json`."""
 
     processor: int
     pinned: bool

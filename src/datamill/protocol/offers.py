@@ -20,7 +20,7 @@ class MissingLevel:
 
 @dataclass(frozen=True, slots=True)
 class FactorOffer:
-    """A factor as a host has it: field by field as in `protocol/factor-offer.schema.json`.
+    """A factor as a host has it: field by field as in `protocol/machine/factor-offer.schema.json`.
 
     `levels` are empty when the host has nothing of it, and `reason` then says why; `current` is the level
     that the host is at.

@@ -1,6 +1,6 @@
 """The contract with the worker: trial specification and trial record, as the crate `protocol` defines them.
 
-Field by field the meanings stand in `protocol/*.schema.json`. Records hold no cycles, so the garbage
+Field by field the meanings stand in `protocol/*/*.schema.json`. Records hold no cycles, so the garbage
 collector need not follow them (`gc=False`): reading a log of 100 000 takes a fifth of the time.
 """
 

@@ -31,7 +31,7 @@ KINDS: dict[str, Any] = {
     "orders": messages.Orders,
     "worker-report": messages.WorkerReport,
 }
-EXAMPLES = sorted((PROTOCOL / "examples").glob("*.json"))
+EXAMPLES = sorted(PROTOCOL.glob("*/examples/*.json"))
 CLASSES = {
     cls.__name__: cls
     for module in (offers, trial_record, quiet, noise, messages, commands)
@@ -46,7 +46,8 @@ def kind_of(example: Path) -> str:
 
 
 def read_schema(kind: str) -> dict:
-    return json.loads((PROTOCOL / f"{kind}.schema.json").read_text())
+    (schema,) = PROTOCOL.glob(f"*/{kind}.schema.json")
+    return json.loads(schema.read_text())
 
 
 def list_fields(cls: Any) -> set[str]:
@@ -69,7 +70,7 @@ def test_an_example_follows_the_schema_that_rust_wrote(example: Path) -> None:
 
 
 def test_there_are_examples_of_each_schema_and_each_kind_of_report() -> None:
-    assert {f"{kind}.schema.json" for kind in KINDS} == {file.name for file in PROTOCOL.glob("*.json")}
+    assert {f"{kind}.schema.json" for kind in KINDS} == {file.name for file in PROTOCOL.glob("*/*.json")}
     assert {kind_of(example) for example in EXAMPLES} == set(KINDS)
     reports = [json.loads(path.read_text()) for path in EXAMPLES if kind_of(path) == "worker-report"]
     told = {cls.__struct_config__.tag for cls in CONTENTS}

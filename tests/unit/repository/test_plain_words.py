@@ -106,7 +106,7 @@ KINDS: dict[str, Callable[[str], Iterator[str]]] = {
     "crates/**/*.rs": list_quoted,
     "docs/**/*.md": list_whole,
     "*.md": list_whole,
-    "protocol/*.json": list_whole,
+    "protocol/*/*.json": list_whole,
 }
 
 

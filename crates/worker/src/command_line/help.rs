@@ -55,7 +55,7 @@ const ENTRIES: [Entry; 15] = [
         does: &[
             "Executes and measures commands as their user would, one at a time, until",
             "standard input ends: a request on each line of it, an answer on each line",
-            "of standard output, as protocol/command-*.schema.json describe them.",
+            "of standard output, as protocol/commands/*.schema.json describe them.",
         ],
         options: &[PARENT],
     },
@@ -189,10 +189,10 @@ Exit status:
   2    the specification or the command line cannot be used; there is no record
   130  interrupted by Ctrl-C or SIGTERM; the record says so
 
-SPEC.json follows protocol/trial-spec.schema.json, the record follows
-protocol/trial-record.schema.json. As root, a trial sees the machine through an
-overlay that is thrown away afterwards; without root it does so in a user
-namespace where the kernel allows one, else it gets a private folder.
+SPEC.json follows protocol/trials/trial-spec.schema.json, the record follows
+protocol/trials/trial-record.schema.json. As root, a trial sees the machine
+through an overlay that is thrown away afterwards; without root it does so in
+a user namespace where the kernel allows one, else it gets a private folder.
 
 Changes to the machine are written to a journal before they are made. It is in
 $DATAMILL_STATE_DIR, an absolute path; else in /var/lib/datamill for root, and

@@ -43,7 +43,7 @@ impl UnderstoodCommand {
                 Phase::Run,
                 FailureKind::Internal,
                 format!("The request cannot be used: {cause}."),
-                "Send a request as protocol/command-request.schema.json describes it.",
+                "Send a request as protocol/commands/command-request.schema.json describes it.",
             )
         })?;
         let directory = PathBuf::from(&request.directory);

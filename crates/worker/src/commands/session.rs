@@ -84,7 +84,7 @@ fn answer(line: &[u8], executions: &mut Executions<'_>) -> CommandAnswer {
                 Phase::Run,
                 FailureKind::Internal,
                 format!("The request is not one: {error}."),
-                "Send one line of JSON as protocol/command-request.schema.json describes it.",
+                "Send one line of JSON as protocol/commands/command-request.schema.json describes it.",
             )),
             stdout_sha256: None,
             stderr_tail: String::new(),

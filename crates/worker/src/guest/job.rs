@@ -186,7 +186,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     fn example() -> TrialSpec {
-        let text = include_str!("../../../../protocol/examples/trial-spec.json");
+        let text = include_str!("../../../../protocol/trials/examples/trial-spec.json");
         serde_json::from_str(text).unwrap()
     }
 

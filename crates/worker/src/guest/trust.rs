@@ -204,7 +204,8 @@ mod tests {
     use super::*;
 
     fn completed() -> TrialRecord {
-        let example = include_str!("../../../../protocol/examples/trial-record-completed.json");
+        let example =
+            include_str!("../../../../protocol/trials/examples/trial-record-completed.json");
         let record: TrialRecord = serde_json::from_str(example).unwrap();
         assert!(record.run.is_some() && record.collect.is_some() && record.archive.is_some());
         record

@@ -138,7 +138,7 @@ mod tests {
 
     fn spec() -> Value {
         serde_json::from_str(include_str!(
-            "../../../../protocol/examples/trial-spec.json"
+            "../../../../protocol/trials/examples/trial-spec.json"
         ))
         .unwrap()
     }

@@ -138,7 +138,7 @@ def attack(
     archive = folder / "package.tar.gz"
     with tarfile.open(archive, "w:gz") as packed:
         packed.add(package, ".")
-    spec = json.loads((ROOT / "protocol/examples/trial-spec.json").read_text())
+    spec = json.loads((ROOT / "protocol/trials/examples/trial-spec.json").read_text())
     spec.update(
         package={"name": "attack", "path": str(archive), "sha256": None},
         levels={}, user_factors=[], background=None, isolation=kind, build="fresh", needs={},

@@ -20,7 +20,7 @@ from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Event, FleetWorker
 
-EXAMPLES = Path(__file__).parents[4] / "protocol" / "examples"
+EXAMPLES = Path(__file__).parents[4] / "protocol" / "reports" / "examples"
 KINDS = sorted(file.stem for file in EXAMPLES.glob("worker-report-*.json"))
 usual = hypothesis.settings(
     max_examples=choose_count(25, 2000),
