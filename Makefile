@@ -58,7 +58,7 @@ help: ## list the targets
 	@echo 'make hostile the attacks alone, as strangers, users, packages and workers, and a table of them'
 	@echo 'make lint    format, linters, types, import order'
 	@echo 'make bench   side-by-side comparisons with other harnesses; Markdown tables'
-	@echo 'make simulate   fleets in virtual time, with faults: docs/simulation.md'
+	@echo 'make simulate   fleets in virtual time, with faults: docs/why/simulation.md'
 	@echo '             SEEDS=10000                               as at night'
 	@echo 'make wheel   what pip installs, into build/wheels: for this machine, and for aarch64 where that can be built'
 	@echo 'make wheel-check   the same, then installed and used without Rust, home and network'

@@ -1,8 +1,8 @@
 """Coverage of every interval that datamill offers, by verb, method, shape of the data and n.
 
 No comparison of speed: 1000 simulated experiments a row, of 95% intervals. Run by hand; all rows take
-some 3,300 seconds of processor time. docs/coverage.md has the table, docs/analyses.md says which simulation
-covers which interval.
+some 3,300 seconds of processor time. docs/reference/coverage.md has the table, docs/reference/analyses.md
+says which simulation covers which interval.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests python -m simulation --seeds 0..1000`; see docs/simulation.md."""
+"""`PYTHONPATH=tests python -m simulation --seeds 0..1000`; see docs/why/simulation.md."""
 
 from __future__ import annotations
 

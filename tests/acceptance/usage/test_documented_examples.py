@@ -160,7 +160,7 @@ def complete(block: Block) -> str:
 
 
 @pytest.mark.parametrize(
-    "block", [block for block in list_blocks("toml") if block.page == "docs/selection.md"], ids=str
+    "block", [block for block in list_blocks("toml") if block.page == "docs/howto/selection.md"], ids=str
 )
 def test_settings_of_the_selection_that_a_page_shows_are_such(block: Block) -> None:
     least = 'binaries = ["a"]\n[[build]]\ncommand = "make"\n[[benchmark]]\nname = "b"\ncommand = "./a"\n'
@@ -173,7 +173,7 @@ def test_settings_of_the_selection_that_a_page_shows_are_such(block: Block) -> N
     [
         block
         for block in list_blocks("toml")
-        if block.page not in ("docs/workers.md", "docs/gate.md", "docs/selection.md")
+        if block.page not in ("docs/howto/workers.md", "docs/howto/gate.md", "docs/howto/selection.md")
     ],
     ids=str,
 )
@@ -182,7 +182,7 @@ def test_an_experiment_file_that_a_page_shows_is_one(block: Block) -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [block for block in list_blocks("toml") if block.page == "docs/gate.md"], ids=str
+    "block", [block for block in list_blocks("toml") if block.page == "docs/howto/gate.md"], ids=str
 )
 def test_a_file_of_a_gate_that_the_page_shows_is_one(block: Block) -> None:
     assert parse_gate(block.text, name=str(block), tools=[item.name for item in FORMATS]).benchmarks

@@ -273,7 +273,7 @@ def test_looks_as_the_runner_takes_them_come_to_the_same_verdicts_at_the_same_ro
 
 
 def test_large_differences_take_a_fraction_of_the_fixed_design_with_the_same_guarantee() -> None:
-    """Mean rounds over those of a fixed design that knew the noise; docs/experiment-file.md has them."""
+    """Mean rounds over those of a fixed design that knew the noise: in docs/reference/experiment-file.md."""
     detect, noise = 0.1, 0.2
     effect = detect / (noise * np.sqrt(2))
     fixed = find_fixed_rounds(effect)

@@ -1,7 +1,7 @@
 """Intervals of variability, skewness, spread and location hold as stated, on data of many shapes.
 
-`pytest -s` prints the tables that docs/analyses.md quotes. Each number is of 1,000 replications, of large
-samples of 200.
+`pytest -s` prints the tables that docs/reference/analyses.md quotes. Each number is of 1,000 replications, of
+large samples of 200.
 """
 
 from collections.abc import Callable

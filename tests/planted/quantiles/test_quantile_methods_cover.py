@@ -1,6 +1,6 @@
 """Each method for errors of quantile effects covers about as often as a simulation of thousands found.
 
-Few experiments here; docs/analyses.md has the tables of `benches/analyses/interval_coverage.py`.
+Few experiments here; docs/reference/analyses.md has the tables of `benches/analyses/interval_coverage.py`.
 """
 
 from __future__ import annotations

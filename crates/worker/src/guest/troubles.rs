@@ -30,7 +30,7 @@ pub fn no_guest(cause: &str) -> Failure {
         Phase::Isolate,
         FailureKind::Isolation,
         format!("This machine has no guest: {}.", clip(cause)),
-        "Install what is missing, or choose another isolation; docs/guests.md says what guests need.",
+        "Install what is missing, or choose another isolation; docs/howto/guests.md says what guests need.",
     )
 }
 

@@ -79,7 +79,7 @@ def write_experiment(name: str, measured: list[ShippedPackage], loads: list[Ship
         else f"How do {', '.join(names[:-1])} and {names[-1]} compare?"
     )
     parts = [
-        "# What is asked, of what, and how. Every key: docs/experiment-file.md of datamill.\n\n"
+        "# What is asked, of what, and how. Every key: docs/reference/experiment-file.md of datamill.\n\n"
         f"[experiment]\nname = {_quote(name)}\nquestion = {_quote(question)}\nreplicates = 5\nseed = 1\n"
         'build = "shared"                 # setup.sh runs once, not in each trial\n'
     ]

@@ -107,7 +107,7 @@ def lab(
                     guest_lab.add_guest(place, guest, made.token)
     except GuestUnavailableError as error:
         raise InputError(
-            f"no guests here: {error}", remedy="See docs/guests.md for what guests need."
+            f"no guests here: {error}", remedy="See docs/howto/guests.md for what guests need."
         ) from None
     machines = guest_lab.Lab(place, images)
     try:

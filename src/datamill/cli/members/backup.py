@@ -21,7 +21,7 @@ def backup(only_list: bool, as_json: bool, url: str | None, key: str | None) -> 
     """Copy the coordinator's database into its data folder: administrators only.
 
     The latest seven are kept there. Copy them and the files of the data folder to another machine:
-    docs/coordinator.md has the order, and how it is put back.
+    docs/howto/coordinator.md has the order, and how it is put back.
     """
     with connect(url, key) as coordinator:
         made = None if only_list else coordinator.post("/backups", BackupLine)

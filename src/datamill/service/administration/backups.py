@@ -36,7 +36,8 @@ def make_backup(now_s: float) -> BackupLine:
     source = settings.DATABASES["default"]["NAME"]
     if connection.vendor != "sqlite" or not Path(source).is_file():
         raise InputError(
-            "this database is not a file of ours", remedy="Use pg_dump; docs/coordinator.md has the order."
+            "this database is not a file of ours",
+            remedy="Use pg_dump; docs/howto/coordinator.md has the order.",
         )
     if not _making.acquire(blocking=False):
         raise InputError("a backup is being made already", remedy="Wait until it stands in the list.")

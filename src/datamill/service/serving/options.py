@@ -149,7 +149,7 @@ def _read_arguments(arguments: list[str]) -> SimpleNamespace:
         help="Run the coordinator of a fleet: web pages, API, and the broker that carries trials to "
         "workers.\n\n"
         "Ends with Ctrl-C; nothing is lost, however it ends.",
-        epilog="docs/coordinator.md: TLS, PostgreSQL, NATS clusters, backup, upgrade.",
+        epilog="docs/howto/coordinator.md: TLS, PostgreSQL, NATS clusters, backup, upgrade.",
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     try:

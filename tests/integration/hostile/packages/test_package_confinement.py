@@ -162,7 +162,7 @@ def attack(
 
 def read_documented_table() -> dict[str, dict[str, str]]:
     """Return what the documentation says of each attack, by kind of world."""
-    text = (ROOT / "docs/packages.md").read_text()
+    text = (ROOT / "docs/reference/packages.md").read_text()
     table = re.search(r"<!-- attacks -->\n(.*?)\n<!-- end of attacks -->", text, re.S)
     assert table is not None
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
@@ -180,7 +180,7 @@ def test_each_attack_of_a_package_is_stopped_where_the_documentation_says_so(
     outcomes = json.loads(printed)
     documented = {name: row[kind] for name, row in read_documented_table().items()}
     assert outcomes.keys() == documented.keys(), (
-        "each attack has a row in docs/packages.md, and each row an attack"
+        "each attack has a row in docs/reference/packages.md, and each row an attack"
     )
     # What a kind does nothing against, this machine may well stop.
     untrue = [name for name, succeeded in outcomes.items() if succeeded and documented[name] != "possible"]

@@ -18,7 +18,7 @@ from datamill.report.words.scales import Scale
 
 SIGNS = build_folded_plackett_burman(6)
 SECONDS = Scale(1.0, "s")
-DOCUMENT = Path(__file__).parents[4] / "docs" / "experiment-file.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "experiment-file.md"
 
 
 def screen(effect: float, noise: float, *, packages: int = 1) -> Screening:

@@ -48,7 +48,7 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
         raise InputError(
             "has none of the files of make, autotools, cmake, meson or cargo at its top",
             where=str(top),
-            remedy=f"Write {SETTINGS_FILE} yourself: docs/selection.md has an example.",
+            remedy=f"Write {SETTINGS_FILE} yourself: docs/howto/selection.md has an example.",
         )
     binaries = tuple(_find_binaries(top, builds[0]))
     others = ", ".join(f"{build.system} ({build.command})" for build in builds[1:])

@@ -47,7 +47,7 @@ def write_command_file(name: str, commands: Sequence[str], directory: str) -> st
             "it is known which is faster, or that they differ by less than 5%",
         )
     parts = [
-        "# What is asked, of what, and how. Every key: docs/experiment-file.md of datamill.\n\n"
+        "# What is asked, of what, and how. Every key: docs/reference/experiment-file.md of datamill.\n\n"
         f"[experiment]\nname = {_quote(name)}\nquestion = {_quote(question)}\nseed = 1\n",
         f"[replication]\nuntil = {enough}      # enough: {meaning}\n"
         'max_time = "3 min"                 # and else so long\n',
