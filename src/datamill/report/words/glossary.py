@@ -9,10 +9,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+#: The files of `entries/`, in the order in which docs/glossary.md lists their words.
+SUBJECTS = (
+    "question",
+    "factors",
+    "design",
+    "sequence",
+    "repetition",
+    "trials",
+    "fleet",
+    "results",
+    "statistics",
+    "prediction",
+)
 _HEAD = """\
 # Glossary
 
-One word, one meaning. This page is written from `src/datamill/report/words/glossary.toml`; reports and the
+One word, one meaning. This page is written from `src/datamill/report/words/entries`; reports and the
 coordinator's pages take their words from there, too. Change it there, then run `make glossary`.
 
 | word | meaning here | in the code |
@@ -26,7 +39,7 @@ Not used: *test* for trial, *run* as a noun for trial, *sample* for one value, *
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word and what it means here.
+    """A word and what it means here, an entry of a file in `entries/`.
 
     `key` names its place on a page; `short` is one sentence and `more` says why it matters. `code` is where
     it lives. `pattern` finds it in the text of a report, in small letters; reports do not explain words
@@ -55,7 +68,12 @@ class Word:
 @lru_cache(maxsize=1)
 def read_words() -> tuple[Word, ...]:
     """Return all words, in the glossary's order."""
-    text = files("datamill.report.words").joinpath("glossary.toml").read_text(encoding="utf-8")
+    return tuple(word for subject in SUBJECTS for word in read_subject(subject))
+
+
+def read_subject(subject: str) -> tuple[Word, ...]:
+    """Return the words of one of `SUBJECTS`, in the order of its file."""
+    text = files("datamill.report.words").joinpath("entries", f"{subject}.toml").read_text(encoding="utf-8")
     return tuple(Word(**entry) for entry in tomllib.loads(text)["word"])
 
 
