@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from datamill.analysis.answer.fitted.blocked_model import (
+    BLOCK,
+    BlockedModel,
+    fit_within_blocks,
+    share_within_blocks,
+    wants_blocks,
+)
+from datamill.analysis.answer.fitted.possible_model import find_fallback, fit_possible_model
 from datamill.analysis.answer.influence import rank_terms
 from datamill.analysis.answer.term_influence import Influence
 from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.assumptions.check import check_assumptions
-from datamill.analysis.contrasts.blocks import BlockFit, fit_blocks
+from datamill.analysis.contrasts.blocks import BlockFit
 from datamill.analysis.contrasts.contrast import (
     PooledError,
     bound_contrast,
@@ -21,7 +28,6 @@ from datamill.analysis.contrasts.contrast import (
     use_own_errors,
     use_pooled_errors,
 )
-from datamill.analysis.contrasts.shared_builds import gather_shared_builds
 from datamill.analysis.distribution.shapes import GroupBox, summarize_groups
 from datamill.analysis.levels.comparison import Comparison, PackageMean
 from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
@@ -34,27 +40,12 @@ from datamill.analysis.levels.level_means import (
 from datamill.analysis.levels.missing_levels import find_missing_levels, phrase_missing_levels
 from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.linear_model import LinearModel
-from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.cells import Cells, ModelFactor, gather_cells
-from datamill.analysis.model_data.coding import Term, list_terms
+from datamill.analysis.model_data.cells import Cells
 from datamill.analysis.model_data.observations import Observations, select_response
 from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment, Response
-from datamill.experiment.messages.numbers import format_given
-
-#: The column of the tidy table that names blocks.
-_BLOCK = "block"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockedModel:
-    """A model with an additive effect of blocks, and the cells (with the block as last factor) behind it."""
-
-    model: LinearModel
-    cells: Cells
-    fit: BlockFit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,14 +114,14 @@ def analyze_response(
         planned["package"] = tuple(package.name for package in experiment.packages)
     missing = find_missing_levels(valid, planned)
     warnings += phrase_missing_levels(missing, planned)
-    model = _fit_what_is_possible(cells, experiment, warnings)
+    model = fit_possible_model(cells, experiment, warnings)
     package_factor = names.index("package") if "package" in names else None
     fallback = find_fallback(cells, package_factor, model, experiment)
     blocked, by_block = None, None
-    if _wants_blocks(experiment, valid):
-        by_block = select_response(table, response.name, (*names, _BLOCK), levels=levels).cells
+    if wants_blocks(experiment, valid):
+        by_block = select_response(table, response.name, (*names, BLOCK), levels=levels).cells
         if model is not None:
-            blocked = _fit_within_blocks(names, cells, by_block, model, warnings)
+            blocked = fit_within_blocks(names, cells, by_block, model, warnings)
     blocks = None if blocked is None else blocked.fit
     comparison = None
     if package_factor is not None:
@@ -142,7 +133,7 @@ def analyze_response(
         if blocked is None:
             checks = check_assumptions(cells, model, when=observations.order)
         else:
-            influence = _share_within_blocks(influence, blocked.model)
+            influence = share_within_blocks(influence, blocked.model)
             in_cells = float(np.min(cells.counts))
             checks = check_assumptions(
                 blocked.cells, blocked.model, when=observations.order, in_cells=in_cells
@@ -284,137 +275,6 @@ def _estimate_mean(
         everywhere = np.ones(by_block.counts.size, dtype=bool)
         value = bound_over_blocks(by_block, value, everywhere, [len(cells.factors)], experiment.confidence)
     return PackageMean(name, cells.n, value, mean.df)
-
-
-def _fit_what_is_possible(cells: Cells, experiment: Experiment, warnings: list[str]) -> LinearModel | None:
-    if not cells.factors:
-        return None
-    if not np.any(cells.values):
-        warnings.append(f"all {cells.n} observations are the same value, {format_given(cells.origin)}")
-        return None
-    wanted = min(experiment.interaction_order, len(cells.factors))
-    message = ""
-    for order in range(wanted, 0, -1):
-        try:
-            model = fit_linear_model(
-                cells,
-                order=order,
-                confidence=experiment.confidence,
-                alpha=experiment.alpha,
-                # Lost trials, not the design, made factors change together: the others stay balanced.
-                leave_out_aliased=True,
-            )
-        except InputError as error:
-            message = error.message
-            continue
-        if order < wanted:
-            warnings.append(
-                f"interactions of more than {order} factor(s) are left out: {cells.n} observations "
-                "are too few for them"
-            )
-        return model
-    warnings.append(f"no model was fitted: {message}")
-    return None
-
-
-def _wants_blocks(experiment: Experiment, valid: pl.DataFrame) -> bool:
-    """Whether trials were run in blocks, and in more than one of a machine."""
-    asked = (
-        experiment.block != "none" or experiment.order == "interleaved" or experiment.fleet.reboot == "block"
-    )
-    # A machine with a single block is told apart as it is.
-    machines = valid[MACHINE_FACTOR].n_unique() if MACHINE_FACTOR in valid.columns else 1
-    return asked and _BLOCK in valid.columns and valid[_BLOCK].n_unique() > machines
-
-
-def _fit_within_blocks(
-    names: Sequence[str],
-    cells: Cells,
-    by_block: Cells,
-    model: LinearModel,
-    warnings: list[str],
-) -> BlockedModel | None:
-    """The model with an additive effect of blocks; None with a warning where the data do not allow it."""
-    try:
-        if not has_replicates(cells):
-            raise InputError("some design points have one observation only")
-        if gather_shared_builds(cells) is not None:
-            raise InputError("design points have builds in common")
-        if cells.builds is not None:
-            raise InputError("design points share builds, whose differences are the error of packages")
-        codes = by_block.codes[by_block.of_row]
-        if by_block.n != cells.n or np.any(codes[:, :-1] != cells.codes[cells.of_row]):
-            raise InputError("what stands for one observation was measured in several blocks")
-        block = by_block.factors[-1]
-        machines = codes[:, names.index(MACHINE_FACTOR)] if MACHINE_FACTOR in names else None
-        term = Term(_BLOCK, (len(names),), len(block.levels) - 1)
-        return BlockedModel(
-            fit_linear_model(
-                by_block,
-                terms=(term, *list_terms(cells.factors, model.order)),
-                blocks=(_BLOCK,),
-                confidence=model.confidence,
-                alpha=model.alpha,
-                leave_out_aliased=True,
-            ),
-            by_block,
-            fit_blocks(cells, codes[:, -1], block.levels, groups=machines),
-        )
-    except InputError as problem:
-        warnings.append(
-            f"blocks are left out, so that differences between them are part of the error: {problem.message}"
-        )
-        return None
-
-
-def _share_within_blocks(influence: Influence, model: LinearModel) -> Influence:
-    """The same terms, with their shares of the variation from the model with blocks."""
-    sums = {row.term.name: row.sum_sq for row in model.terms}
-    terms = [
-        replace(
-            item,
-            share=sums[item.term.name] / model.total_ss,
-            partial=sums[item.term.name] / (sums[item.term.name] + model.error_ss),
-        )
-        if sums.get(item.term.name, 0.0) > 0
-        else item
-        for item in influence.terms
-    ]
-    return replace(influence, terms=tuple(sorted(terms, key=lambda item: -item.share)))
-
-
-def find_fallback(
-    cells: Cells, package_factor: int | None, model: LinearModel | None, experiment: Experiment
-) -> tuple[PooledError, ...]:
-    """Error of a model of each package by itself, since packages differ in their spread."""
-    if package_factor is None:
-        return () if model is None else (PooledError(model.error_ms, model.error_df),)
-    errors = []
-    for code in range(len(cells.factors[package_factor].levels)):
-        part = _take_level(cells, package_factor, code)
-        own = _fit_what_is_possible(part, experiment, [])
-        if own is not None:
-            errors.append(PooledError(own.error_ms, own.error_df))
-        elif part.n > 1 and not np.any(part.values):
-            errors.append(PooledError(0.0, part.n - 1))
-        else:
-            return ()
-    return tuple(errors)
-
-
-def _take_level(cells: Cells, factor: int, code: int) -> Cells:
-    """Cells at one level of a factor, without it and without factors that do not vary there."""
-    rows = cells.codes[cells.of_row]
-    chosen = rows[:, factor] == code
-    codes = rows[chosen]
-    kept, columns = [], []
-    for index, item in enumerate(cells.factors):
-        seen, compact = np.unique(codes[:, index], return_inverse=True)
-        if index != factor and seen.size > 1:
-            kept.append(ModelFactor(item.name, tuple(item.levels[int(level)] for level in seen)))
-            columns.append(compact.reshape(-1))
-    matrix = np.stack(columns, axis=1) if columns else np.zeros((codes.shape[0], 0), dtype=np.int64)
-    return gather_cells(kept, matrix, cells.values[chosen] + cells.origin)
 
 
 def _compare(

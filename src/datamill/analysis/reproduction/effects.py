@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from datamill.analysis.answer.fitted.possible_model import find_fallback
 from datamill.analysis.answer.machines.machine_by_machine import relate_to_machines
-from datamill.analysis.answer.response import ResponseAnalysis, analyze_response, find_fallback
+from datamill.analysis.answer.response import ResponseAnalysis, analyze_response
 from datamill.analysis.contrasts.contrast import CellErrors, estimate_contrast
 from datamill.analysis.levels.level_changes import choose_errors
 from datamill.analysis.levels.level_means import is_complete

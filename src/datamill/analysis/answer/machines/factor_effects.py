@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from datamill.analysis.answer.fitted.possible_model import find_fallback
 from datamill.analysis.answer.machines.agreement import find_log_deviation, judge_equal_means
-from datamill.analysis.answer.response import ResponseAnalysis, find_fallback
+from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.contrasts.contrast import PooledError, WithinBlocks
 from datamill.analysis.contrasts.multiplicity import adjust_holm
 from datamill.analysis.interval import Interval
