@@ -11,8 +11,8 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from integration.service.api_users import ApiUser, make_package, make_submission, store
-from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.fleets import bring, digest, join, make_record, say, tell_record
+from integration.service.small_fleet import Fleet
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import ArtifactFile

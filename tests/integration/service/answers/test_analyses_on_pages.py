@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from django.http import HttpResponse
 from django.test import Client
-from integration.service.bundles.test_api_bundles import Fleet
+from integration.service.small_fleet import Fleet
 
 import datamill
 from datamill.service.answers import analyses, answering

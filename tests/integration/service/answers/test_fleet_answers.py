@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
-from integration.service.bundles.test_api_bundles import Fleet
+from integration.service.small_fleet import Fleet
 
 import datamill
 from datamill.service.answers import answering

@@ -6,7 +6,7 @@ import html
 
 import pytest
 from django.test import Client
-from integration.service.bundles.test_api_bundles import Fleet
+from integration.service.small_fleet import Fleet
 
 from datamill.experiment.errors import InputError
 from datamill.service.answers import answering

@@ -7,10 +7,10 @@ import json
 
 import pytest
 from django.test import Client
+from integration.service import small_fleet
 from integration.service.api_users import TEXT
-from integration.service.bundles import test_api_bundles
-from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.fleets import join
+from integration.service.small_fleet import Fleet
 
 from datamill.service.coordinator.joining.enrolment import EnrolledWorker
 from datamill.service.models import Publication
@@ -31,7 +31,7 @@ def test_hostile_questions_titles_and_processors_run_nowhere(monkeypatch: pytest
     def join_named(name: str) -> EnrolledWorker:
         return join(name, cpu_model=HOSTILE if name == "slow" else "AMD EPYC", distribution=HOSTILE)
 
-    monkeypatch.setattr(test_api_bundles, "join", join_named)
+    monkeypatch.setattr(small_fleet, "join", join_named)
     text = TEXT.replace('"Which is faster?"', json.dumps(f"Which {HOSTILE}?"))
     text = text.replace('machine = "100%"', 'cpu_model = "100%"')
     fleet = Fleet(text=text, public=True)

@@ -3,84 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import msgspec
 import polars as pl
 import pytest
-from click.testing import CliRunner
-from django.db import IntegrityError, transaction
-from integration.service.api_users import TEXT, ApiUser, make_submission, store
+from integration.service.api_users import TEXT, store
 from integration.service.fleets import (
-    START_S,
     bring,
     fail_record,
     hello,
     join,
-    list_leases,
     say,
-    tell_record,
 )
+from integration.service.small_fleet import Fleet, read_lines
 
-from datamill.cli.fleet.fetch import fetch
-from datamill.conduct.fleet.take_home import check_bundle, unpack_bundle
-from datamill.experiment.errors import InputError
-from datamill.protocol.fleet import ArtifactFile, Lease
-from datamill.protocol.trial import TrialRecord
-from datamill.results.bundles.bundle import Bundle
-from datamill.results.bundles.opening import open_bundle
+from datamill.protocol.fleet import ArtifactFile
 from datamill.results.trials.log_lines import read_seal
 from datamill.service.coordinator.presence.deadlines import expire_leases
 from datamill.service.coordinator.presence.members import remove_worker
-from datamill.service.coordinator.step import step
 from datamill.service.files.store import name_stored_file
 from datamill.service.models import Attempt, FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder")
-
-
-class Fleet:
-    """An experiment of two packages on two machines, whose trials end one by one."""
-
-    def __init__(self, **options: Any) -> None:
-        self.ada = ApiUser("ada")
-        self.workers = {join(name).worker_id: name for name in ("fast", "slow")}
-        self.body = make_submission(self.ada.user, **options)
-        self.number: int = self.ada.post("/experiments", self.body)[1]["id"]
-        self.now_s = START_S
-
-    def lease(self) -> dict[str, Lease]:
-        self.now_s += 1.0
-        step(self.now_s)
-        return list_leases(self.now_s)
-
-    def end(self, worker_id: str, lease: Lease, record: TrialRecord | None = None, **told: Any) -> None:
-        self.now_s += 1.0
-        say(worker_id, tell_record(lease, record, **told), self.now_s)
-
-    def finish(self) -> None:
-        while leases := self.lease():
-            for worker_id, lease in leases.items():
-                self.end(worker_id, lease)
-
-    def read(self) -> bytes:
-        return self.ada.read(f"/experiments/{self.number}/bundle")
-
-    def fetch(self, folder: Path) -> tuple[Bundle, list[TrialRecord], dict[str, Any]]:
-        folder.mkdir()
-        end = unpack_bundle(io.BytesIO(self.read()), folder)
-        records = check_bundle(folder, end)
-        return open_bundle(folder), records, end
-
-
-def read_lines(file: Path) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(line) for line in file.read_bytes().splitlines()]
 
 
 @pytest.mark.usefixtures("database")
@@ -229,27 +174,6 @@ def test_an_attempt_that_failed_elsewhere_is_of_the_machine_that_made_it(tmp_pat
 
 
 @pytest.mark.usefixtures("database")
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda lines: lines[1:], "only in log.jsonl"),
-        (lambda lines: [*lines, lines[0].replace(b'"attempt":1', b'"attempt":9')], "not in log.jsonl"),
-        (lambda lines: [lines[0].replace(b"true", b"false"), *lines[1:]], "not every trial counts once"),
-        (lambda lines: [b"{}", *lines[1:]], "not an attempt"),
-    ],
-)
-def test_a_judgement_that_does_not_fit_the_log_is_refused(tmp_path: Path, change: Any, words: str) -> None:
-    fleet = Fleet()
-    fleet.finish()
-    bundle, _, _ = fleet.fetch(tmp_path / "bundle")
-    file = bundle.folder / "attempts.jsonl"
-    file.write_bytes(b"\n".join(change(file.read_bytes().splitlines())) + b"\n")
-    with pytest.raises(InputError, match=words) as caught:
-        open_bundle(bundle.folder).read_records()
-    assert str(file) in caught.value.where
-
-
-@pytest.mark.usefixtures("database")
 def test_machines_that_share_what_was_planned_for_one_are_a_factor(tmp_path: Path) -> None:
     text = TEXT.replace('machine = "100%"', "machine = 1")
     assert text != TEXT
@@ -284,175 +208,3 @@ def test_artifacts_lie_in_the_folder_of_their_attempt(tmp_path: Path) -> None:
     folder = bundle.artifacts / f"{lease.spec.trial_id}.1"
     assert (folder / "run.stdout").read_bytes() == b"printed"
     assert end.left_out == (f"artifacts/{lease.spec.trial_id}.1/run.stderr",)
-
-
-@pytest.mark.usefixtures("database")
-def test_debug_trials_are_beside_the_log_and_not_in_it(tmp_path: Path) -> None:
-    fleet = Fleet(debug="first")
-    fleet.finish()
-    bundle, records, end = fleet.fetch(tmp_path / "bundle")
-    assert end.counted == len(records) == 8
-    assert {item["purpose"] for item in read_lines(bundle.folder / "debug.jsonl")} == {"debug"}
-    assert len(read_lines(bundle.folder / "debug.jsonl")) == 2
-
-
-class FetchedOver:
-    """The coordinator as `datamill fetch` asks it, without a network."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self.fleet = fleet
-
-    def __enter__(self) -> FetchedOver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def get(self, path: str, kind: type) -> Any:
-        return msgspec.json.decode(self.fleet.ada.read(path), type=kind)
-
-    @contextmanager
-    def stream(self, path: str) -> Iterator[Any]:
-        yield SimpleNamespace(iter_bytes=lambda: iter([self.fleet.ada.read(path)]))
-
-
-def type_fetch(fleet: Fleet, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
-    """Type `datamill fetch`; return its status and what it printed, as one line."""
-    monkeypatch.setattr("datamill.cli.fleet.fetch.connect", lambda *_: FetchedOver(fleet))
-    monkeypatch.setenv("COLUMNS", "300")
-    result = CliRunner().invoke(fetch, [str(fleet.number), "--out", str(folder)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, " ".join(result.output.split())
-
-
-@pytest.mark.usefixtures("memory_database")
-def test_fetching_debug_trials_that_all_completed_is_a_success(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet = Fleet(debug="only")
-    status, said = type_fetch(fleet, tmp_path / "early", monkeypatch)
-    assert (status, "still debugging" in said) == (2, True)
-    assert "0 of 2 debug trials completed" in said
-    fleet.finish()
-    status, said = type_fetch(fleet, tmp_path / "bundle", monkeypatch)
-    assert status == 0, said
-    assert "2 of 2 debug trials completed" in said
-    assert "no design, so there is no answer" in said
-    assert "debug.jsonl" in said
-    assert "0 of 0" not in said
-
-
-@pytest.mark.usefixtures("memory_database")
-def test_fetching_a_debug_trial_that_failed_needs_attention(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet = Fleet(debug="only")
-    failed = False
-    while leases := fleet.lease():
-        for worker_id, lease in leases.items():
-            fleet.end(worker_id, lease, None if failed else fail_record(lease))
-            failed = True
-    status, said = type_fetch(fleet, tmp_path / "bundle", monkeypatch)
-    assert (status, "1 of 2 debug trials completed" in said) == (2, True), said
-
-
-@pytest.mark.usefixtures("memory_database")
-def test_fetching_a_design_of_which_nothing_ended_needs_attention(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet = Fleet(debug="first", hold=True)
-    fleet.finish()
-    status, said = type_fetch(fleet, tmp_path / "bundle", monkeypatch)
-    assert (status, "0 of 8 trials counted" in said) == (2, True), said
-    assert "No trial of its design has ended" in said
-
-
-@pytest.mark.usefixtures("database")
-def test_a_bundle_that_would_be_wrong_is_not_sent() -> None:
-    fleet = Fleet()
-    fleet.finish()
-    name_stored_file(fleet.body["packages"][0]["sha256"]).unlink()
-    status, refused = fleet.ada.get(f"/experiments/{fleet.number}/bundle")
-    assert status == 500
-    assert "cannot vouch for this bundle" in refused["message"]
-    assert "packages/p1.tar.gz is no longer in the store" in refused["message"]
-
-
-@pytest.mark.usefixtures("database")
-def test_a_plan_that_is_no_longer_the_one_submitted_is_not_sent() -> None:
-    fleet = Fleet()
-    sealed = FleetExperiment.objects.get(pk=fleet.number)
-    with tarfile.open(fileobj=io.BytesIO(fleet.read())) as archive:
-        design = archive.extractfile("design.json")
-        assert design is not None
-        content = design.read()
-    assert hashlib.sha256(content).hexdigest() == sealed.design_sha256
-    trial = Trial.objects.filter(experiment=sealed, purpose="design").earliest("position")
-    Trial.objects.filter(pk=trial.pk).update(plan=bytes(trial.plan).replace(b'"seed":', b'"seed":1'))
-    status, refused = fleet.ada.get(f"/experiments/{fleet.number}/bundle")
-    assert status == 500
-    assert "the plan is not the one that was submitted" in refused["message"]
-
-
-@pytest.mark.usefixtures("database")
-def test_the_seal_of_a_plan_cannot_be_changed() -> None:
-    fleet = Fleet()
-    for seal in ("0" * 64, None):
-        with pytest.raises(IntegrityError), transaction.atomic():
-            FleetExperiment.objects.filter(pk=fleet.number).update(design_sha256=seal)
-
-
-@pytest.mark.usefixtures("memory_database")
-def test_a_bundle_that_was_cut_off_is_not_taken_for_whole(tmp_path: Path) -> None:
-    fleet = Fleet()
-    fleet.finish()
-    whole = fleet.read()
-    cuts = [0, 100, 512, 5000, len(whole) // 2, len(whole) - 2048]
-    with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
-        # Between two files, where a tar archive looks as if it had ended.
-        cuts += [member.offset for member in tar]
-    for number, cut in enumerate(cuts):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with pytest.raises(InputError, match="cut off"):
-            unpack_bundle(io.BytesIO(whole[:cut]), folder)
-
-
-@pytest.mark.parametrize("name", ["../outside", "/outside", "a/../../outside"])
-def test_files_outside_the_bundle_are_not_written(tmp_path: Path, name: str) -> None:
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w") as tar:
-        tar.addfile(tarfile.TarInfo(name), io.BytesIO())
-    (tmp_path / "bundle").mkdir()
-    with pytest.raises(InputError, match="not a plain file below the bundle"):
-        unpack_bundle(io.BytesIO(plain.getvalue()), tmp_path / "bundle")
-    assert list(tmp_path.iterdir()) == [tmp_path / "bundle"]
-
-
-def test_links_in_a_bundle_are_refused(tmp_path: Path) -> None:
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w") as tar:
-        link = tarfile.TarInfo("log.jsonl")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        tar.addfile(link)
-    with pytest.raises(InputError, match="not a plain file below the bundle"):
-        unpack_bundle(io.BytesIO(plain.getvalue()), tmp_path)
-
-
-@pytest.mark.usefixtures("memory_database")
-def test_a_log_that_counts_other_attempts_is_refused(tmp_path: Path) -> None:
-    fleet = Fleet()
-    fleet.finish()
-    folder = tmp_path / "bundle"
-    folder.mkdir()
-    end = unpack_bundle(io.BytesIO(fleet.read()), folder)
-    log = folder / "log.jsonl"
-    whole = log.read_bytes()
-    log.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
-    with pytest.raises(InputError, match=r"is not in log\.jsonl"):
-        check_bundle(folder, end)
-    log.write_bytes(whole)
-    attempts = folder / "attempts.jsonl"
-    attempts.write_bytes(attempts.read_bytes().replace(b"slow", b"fast"))
-    with pytest.raises(InputError, match="not those that count for the coordinator"):
-        check_bundle(folder, end)

@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 from integration.service.api.test_api_stream import quick, read_stream
 from integration.service.api_users import TEXT
-from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.fleets import fail_record
+from integration.service.small_fleet import Fleet
 from rich.console import Console
 
 import datamill

@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 from integration.service.api_users import ApiUser, make_submission
-from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.databases import MEMORY_URL, use_database
 from integration.service.fleets import join
+from integration.service.small_fleet import Fleet
 
 from datamill.service.coordinator.state.events import EventKind
 from datamill.service.files.store import name_stored_file

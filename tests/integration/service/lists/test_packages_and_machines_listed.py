@@ -11,8 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from integration.service.api_users import ApiUser, make_package, store
-from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.fleets import make_record
+from integration.service.small_fleet import Fleet
 from msgspec.structs import replace
 
 from datamill.protocol.trial import DisturbanceFacts, TrialRecord

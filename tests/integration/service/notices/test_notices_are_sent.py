@@ -18,7 +18,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from integration.service.api_users import ApiUser
-from integration.service.bundles.test_api_bundles import Fleet
+from integration.service.small_fleet import Fleet
 
 from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events

@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client
 from integration.service.api_users import ApiUser
-from integration.service.bundles.test_api_bundles import Fleet
+from integration.service.small_fleet import Fleet
 
 import datamill
 from datamill.results.bundles.opening import open_bundle

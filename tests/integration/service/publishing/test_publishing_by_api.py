@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 from integration.service.api_users import TEXT, ApiUser
-from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.publishing.test_publications import HEADLINE, enter_publication
+from integration.service.small_fleet import Fleet
 
 from datamill.service.answers import answering
 from datamill.service.models import FleetExperiment, Publication

@@ -11,8 +11,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 from integration.service.api_users import ApiUser
-from integration.service.bundles.test_api_bundles import Fleet
 from integration.service.fleets import make_record
+from integration.service.small_fleet import Fleet
 from msgspec.structs import replace
 
 import datamill
