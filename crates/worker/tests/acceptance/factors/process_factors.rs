@@ -8,7 +8,7 @@ use datamill_protocol::{
     FactorFacts, FactorOffer, FactorStage, FailureKind, IsolationWanted, Outcome, TrialRecord,
 };
 
-use crate::inherited::tiny;
+use crate::factors::inherited::tiny;
 use crate::support::{Bench, own_niceness};
 
 fn ask(bench: &mut Bench, levels: &[(&str, &str)]) {

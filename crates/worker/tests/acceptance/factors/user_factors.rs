@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use datamill_protocol::{FailureKind, TrialRecord, UserFactorSpec};
 
-use crate::host_factors::{AUTOGROUP, KernelTurn, fact, journal_is_empty, read, restore};
+use crate::factors::host_factors::{AUTOGROUP, KernelTurn, fact, journal_is_empty, read, restore};
 use crate::support::{Bench, wait_until};
 
 const SETTING: &str = "/proc/sys/vm/swappiness";
