@@ -1,4 +1,4 @@
-"""A room is found in one guess: few files side by side, and no circle among the rooms of a crate."""
+"""A room is found in one guess: few files side by side, none long, no circle among the rooms of a crate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 MOST_FILES = 10
+MOST_LINES = 500
+#: What is written by hand and read: each kind has its own count in a folder.
+KINDS = (
+    "src/datamill/**/*.py",
+    "src/datamill/**/*.html",
+    "src/datamill/**/*.toml",
+    "crates/*/src/**/*.rs",
+    "crates/*/tests/**/*.rs",
+    "tests/**/*.py",
+    "benches/**/*.py",
+    "protocol/**/*.json",
+    "docs/**/*.md",
+)
 #: Folders with more files, and why.
 LARGER = {"src/datamill/service/migrations": "Django has all migrations of an application in one folder"}
+#: May be longer: schemas are written by a program, and documents are divided by their headings.
+_MAY_BE_LONG = ("protocol/", "docs/")
 
 
 def count_files(paths: list[str]) -> Counter[str]:
@@ -22,6 +37,11 @@ def count_files(paths: list[str]) -> Counter[str]:
 def list_sources(pattern: str) -> list[str]:
     """Return the files that match, as paths from the repository's root."""
     return [str(path.relative_to(ROOT)) for path in ROOT.glob(pattern)]
+
+
+def count_lines(path: str) -> int:
+    """Return the lines of a file, named from the repository's root."""
+    return len((ROOT / path).read_text(encoding="utf-8").splitlines())
 
 
 def read_code(path: Path) -> str:
@@ -68,12 +88,18 @@ def find_uses(folder: Path, modules: tuple[str, ...]) -> dict[str, set[str]]:
     return uses
 
 
-@pytest.mark.parametrize("pattern", ["src/datamill/**/*.py", "crates/*/src/**/*.rs"])
-def test_no_more_than_ten_files_lie_side_by_side(pattern: str) -> None:
-    counts = count_files(list_sources(pattern))
-    assert len(counts) > 50, "the folders were not found"
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_more_than_ten_files_lie_side_by_side(kind: str) -> None:
+    counts = count_files(list_sources(kind))
+    assert counts, "the folders were not found"
     larger = {folder: count for folder, count in counts.items() if count > MOST_FILES}
     assert not set(larger) - set(LARGER), f"divide by meaning: {larger}"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith(_MAY_BE_LONG)])
+def test_no_file_is_too_long_to_be_read(kind: str) -> None:
+    longer = {path: lines for path in list_sources(kind) if (lines := count_lines(path)) > MOST_LINES}
+    assert not longer, f"divide by meaning: {longer}"
 
 
 def test_an_exception_that_is_no_longer_needed_is_taken_out() -> None:
