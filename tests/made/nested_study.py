@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import polars as pl
+from made.planted_study import Row, Study, ask_question, build_study
 
-from datamill.design.design import Design, DesignFactor, PlannedTrial
-from datamill.experiment.experiment import (
-    Constraints,
-    Experiment,
-    FactorChoice,
-    Limits,
-    Package,
-    Replication,
-    Response,
-)
-from datamill.results.bundles.trial_summary import Machine, TrialSummary
+from datamill.design.design import DesignFactor, PlannedTrial
+from datamill.experiment.experiment import Replication, Response
 
-Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
+PACKAGES = ("old", "new")
 
 
 def make_nested_study(
@@ -38,75 +31,49 @@ def make_nested_study(
     """
     rng = np.random.default_rng(seed)
     builds, executions, measurements = shape
-    packages = ("old", "new")
-    levels = aslr or ("on",)
-    of_build = {
-        (package, build): spreads[0] * rng.standard_normal()
-        for package in packages
-        for build in range(builds)
-    }
-    rows, planned = [], []
-    for point, (package, level) in enumerate(product(packages, levels), start=1):
-        for build, execution in product(range(builds), range(executions)):
-            trial = f"t{len(planned) + 1:05d}"
-            chosen = {"package": package} | ({"aslr": level} if aslr else {})
-            replicate = build * executions + execution + 1
-            planned.append(
-                PlannedTrial(
-                    trial, len(planned) + 1, point, replicate, package, chosen, "b", 1,
-                    build=build + 1, execution=execution + 1, build_seed=build, measurements=measurements,
-                )
-            )  # fmt: skip
-            mean = (
-                100.0 + change * (package == "new") + aslr_effect * (level == levels[-1]) * (len(levels) > 1)
-            )
-            mean += of_build[package, build] + spreads[1] * rng.standard_normal()
-            for measurement in range(measurements):
-                rows.append(
-                    {
-                        **chosen,
-                        "experiment": "nested",
-                        "trial_id": trial,
-                        "attempt": 1,
-                        "point": point,
-                        "build": build + 1,
-                        "execution": execution + 1,
-                        "build_id": f"{package}-{build}",
-                        "purpose": "question",
-                        "worker": "lab",
-                        "outcome": "completed",
-                        "response": "latency",
-                        "unit": "ms",
-                        "measurement": measurement,
-                        "value": mean + spreads[2] * rng.standard_normal(),
-                        "valid": True,
-                        "exclusion": None,
-                        "doubt": None,
-                    }
-                )
-    experiment = Experiment(
+    of_build = {key: spreads[0] * rng.standard_normal() for key in product(PACKAGES, range(1, builds + 1))}
+    levels = {"package": PACKAGES} | ({"aslr": aslr} if aslr else {})
+    points = [dict(zip(levels, point, strict=True)) for point in product(*levels.values())]
+    nested = list(product(range(1, builds + 1), range(1, executions + 1)))
+    planned = product(enumerate(points, start=1), enumerate(nested, start=1))
+    trials = [
+        PlannedTrial(
+            f"t{number:05d}", number, place, replicate, point["package"], point, "b", 1,
+            build=build, execution=execution, build_seed=build - 1, measurements=measurements,
+        )
+        for number, ((place, point), (replicate, (build, execution))) in enumerate(planned, start=1)
+    ]  # fmt: skip
+
+    def observe(trial: PlannedTrial) -> Iterator[Row]:
+        is_last = len(aslr) > 1 and trial.levels["aslr"] == aslr[-1]
+        mean = 100.0 + change * (trial.package == "new") + aslr_effect * is_last
+        mean += of_build[trial.package, trial.build] + spreads[1] * rng.standard_normal()
+        for measurement in range(measurements):
+            yield {
+                "experiment": "nested",
+                "attempt": 1,
+                "point": trial.point,
+                "build": trial.build,
+                "execution": trial.execution,
+                "build_id": f"{trial.package}-{trial.build - 1}",
+                "purpose": "question",
+                "outcome": "completed",
+                "response": "latency",
+                "unit": "ms",
+                "measurement": measurement,
+                "value": mean + spreads[2] * rng.standard_normal(),
+            }
+
+    responses = [Response("latency", "ms", "latency", "lower")]
+    experiment = replace(
+        ask_question(levels, responses, replicates=builds * executions),
         name="nested",
         question="Is new faster than old?",
-        replicates=builds * executions,
-        seed=1,
-        packages=tuple(Package(name, name) for name in packages),
-        constraints=Constraints(),
-        factors=(FactorChoice("aslr", aslr),) if aslr else (),
-        responses=(Response("latency", "ms", "latency", "lower"),),
-        limits=Limits(),
         build="shared",
         replication=Replication(builds, executions, measurements),
     )
-    factors = [DesignFactor("package", packages, 2, build=True)]
-    if aslr:
-        factors.append(DesignFactor("aslr", aslr, len(aslr), build=False))
-    design = Design("full factorial", 1, builds * executions, tuple(factors), tuple(planned))
-    table = pl.DataFrame(
-        rows, infer_schema_length=None, schema_overrides={"exclusion": pl.String, "doubt": pl.String}
-    )
-    machine = Machine("lab", "x86_64", "Some CPU", 2, 1 << 30, "6.1")
-    count = len(planned)
-    summary = TrialSummary(
-        count, count, 0, 0, 0, 0, (machine,), "overlay", "", builds_shared=True, builds_repeated=builds > 1
-    )
-    return experiment, design, table, summary
+    factors = [
+        DesignFactor(name, given, len(given), build=name == "package") for name, given in levels.items()
+    ]
+    experiment, design, table, summary = build_study(experiment, factors, trials, observe)
+    return experiment, design, table, replace(summary, builds_shared=True, builds_repeated=builds > 1)

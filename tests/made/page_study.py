@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import polars as pl
+from made.planted_study import Row, Study, ask_question, build_study
 
-from datamill.design.design import Design, DesignFactor, PlannedTrial
-from datamill.experiment.experiment import Constraints, Experiment, FactorChoice, Limits, Package, Response
-from datamill.results.bundles.trial_summary import Machine, TrialSummary
+from datamill.design.design import DesignFactor, PlannedTrial
+from datamill.experiment.experiment import Response
+from datamill.results.bundles.trial_summary import Machine
 
-Study = tuple[Experiment, Design, pl.DataFrame, TrialSummary]
 LEVELS = {"package": ("xz", "bzip2"), "optimization": ("-O0", "-O1", "-O2"), "aslr": ("on", "off")}
+RESPONSES = (Response("rate", "B/s", "bytes / t", "higher"), Response("time", "s", "t", "lower"))
+#: The trial that fails.
+FAILED = "t007"
 
 
 def make_study(
@@ -31,70 +35,47 @@ def make_study(
     """
     rng = np.random.default_rng(5)
     levels = {**LEVELS, "package": LEVELS["package"][:packages]}
-    rows, planned = [], []
-    for index, (replicate, point) in enumerate(
-        (r, p) for r in range(replicates) for p in product(*levels.values())
-    ):
-        chosen = dict(zip(levels, point, strict=True))
-        trial = f"t{index:03d}"
-        planned.append(PlannedTrial(trial, index + 1, 0, replicate, point[0], chosen, "b", 1))
+    points = [dict(zip(levels, point, strict=True)) for point in product(*levels.values())]
+    trials = [
+        PlannedTrial(f"t{index:03d}", index + 1, 0, replicate, point["package"], point, "b", 1)
+        for index, (replicate, point) in enumerate(product(range(replicates), points))
+    ]
+
+    def observe(trial: PlannedTrial) -> Iterator[Row]:
         if rng.random() > keep:
-            continue
-        base = 2e6 * (0.6 if point[1] == "-O0" else 1.0) if point[0] == "xz" else 2e6 * ratio
-        fine = index != 7
-        doubtful = disturbed > 0 and point[0] == "bzip2" and replicate == 0
+            return
+        is_xz = trial.package == "xz"
+        base = 2e6 * (0.6 if trial.levels["optimization"] == "-O0" else 1.0) if is_xz else 2e6 * ratio
+        fine = trial.trial_id != FAILED
+        doubtful = disturbed > 0 and not is_xz and trial.replicate == 0
         base *= disturbed if doubtful else 1
         for measurement in range(measurements):
             rate = base * (1 + 0.01 * rng.standard_normal())
             if heavy and rng.random() < 0.1:
                 rate /= 1.2 + rng.pareto(1.5)
-            for name, unit, value in (("rate", "B/s", rate), ("time", "s", 4e6 / rate)):
-                rows.append(
-                    {
-                        **chosen,
-                        "trial_id": trial,
-                        "worker": "lab",
-                        "outcome": "completed" if fine else "failed",
-                        "response": name,
-                        "unit": unit,
-                        "measurement": measurement,
-                        "value": float(value) if fine else None,
-                        "valid": fine,
-                        "exclusion": None if fine else "trial failed: run.sh ended with status 3",
-                        "doubt": "steal: the hypervisor took 90 ms of processor time" if doubtful else None,
-                    }
-                )
-    experiment = Experiment(
+            for response, value in zip(RESPONSES, (rate, 4e6 / rate), strict=True):
+                yield {
+                    "outcome": "completed" if fine else "failed",
+                    "response": response.name,
+                    "unit": response.unit,
+                    "measurement": measurement,
+                    "value": float(value) if fine else None,
+                    "exclusion": None if fine else "trial failed: run.sh ended with status 3",
+                    "doubt": "steal: the hypervisor took 90 ms of processor time" if doubtful else None,
+                }
+
+    experiment = replace(
+        ask_question(levels, RESPONSES, replicates=replicates),
         name="xz-vs-bzip2",
         question="Which compressor removes more bytes per second?",
-        replicates=replicates,
         seed=42,
-        packages=tuple(Package(name, name) for name in levels["package"]),
-        constraints=Constraints(),
-        factors=(FactorChoice("optimization", levels["optimization"]), FactorChoice("aslr", levels["aslr"])),
-        responses=(Response("rate", "B/s", "bytes / t", "higher"), Response("time", "s", "t", "lower")),
-        limits=Limits(),
     )
-    factors = tuple(
+    factors = [
         DesignFactor(name, given, len(given), build=name == "optimization")
         for name, given in levels.items()
         if len(given) > 1
-    )
-    design = Design("full_factorial", 42, replicates, factors, tuple(planned))
-    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"doubt": pl.String})
-    ended = table["trial_id"].n_unique()
+    ]
     machine = Machine("lab", "x86_64", "Some CPU", 4, 8 << 30, "6.1")
-    summary = TrialSummary(
-        planned=len(planned),
-        completed=ended - 1,
-        failed=1,
-        timed_out=0,
-        lost=0,
-        excluded=0,
-        machines=(machine,),
-        isolation_kind="confined",
-        isolation_reason="",
-        builds_shared=False,
-        warnings=("factor aslr was not effective for package bzip2",),
-    )
-    return experiment, design, table, summary
+    experiment, design, table, summary = build_study(experiment, factors, trials, observe, machine=machine)
+    warnings = ("factor aslr was not effective for package bzip2",)
+    return experiment, design, table, replace(summary, isolation_kind="confined", warnings=warnings)

@@ -15,7 +15,7 @@ from datamill.analysis.answer.machines.machine_by_machine import compare_machine
 NONE: Mapping[str, float] = {}
 
 
-def make_study(
+def make_link_order_study(
     *,
     seed: int,
     packages: tuple[str, ...] = ("a",),
@@ -54,7 +54,7 @@ def judge(study: Study) -> FactorsByMachine:
 def test_machines_alike_are_called_unlike_at_most_as_often_as_stated_and_intervals_hold() -> None:
     studies, alarms, held, asked = 60, 0, 0, 0
     for seed in range(studies):
-        found = judge(make_study(seed=seed, aslr=1.05))
+        found = judge(make_link_order_study(seed=seed, aslr=1.05))
         assert [item.factor for item in found.agreements] == ["link_order", "aslr"]
         alarms += any(item.differ for item in found.agreements)
         for item in found.levels:
@@ -70,7 +70,7 @@ def test_machines_alike_are_called_unlike_at_most_as_often_as_stated_and_interva
 
 
 def test_a_factor_that_acts_on_one_machine_alone_is_found_and_named() -> None:
-    found = judge(make_study(seed=1, link={"atom": 1.0, "xeon": 1.0, "cortex": 1.15, "epyc": 1.0}))
+    found = judge(make_link_order_study(seed=1, link={"atom": 1.0, "xeon": 1.0, "cortex": 1.15, "epyc": 1.0}))
     link, aslr = found.agreements
     assert (link.factor, link.level, link.base, link.differ) == ("link_order", "reverse", "default", True)
     assert link.highest is not None
@@ -83,7 +83,7 @@ def test_a_factor_that_acts_on_one_machine_alone_is_found_and_named() -> None:
 def test_packages_are_judged_each_by_itself_at_one_error_rate() -> None:
     alarms = 0
     for seed in range(12):
-        found = judge(make_study(seed=500 + seed, packages=("a", "b"), replicates=4))
+        found = judge(make_link_order_study(seed=500 + seed, packages=("a", "b"), replicates=4))
         assert len(found.agreements) == 4
         alarms += any(item.differ for item in found.agreements)
     # Binomial: 5% of 12 is 0.6; 4 is more than three standard deviations beyond.

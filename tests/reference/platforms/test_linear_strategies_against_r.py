@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from made.made_suites import make_suite
+from made.suites import make_suite
 from reference.r_answers import ask_r
 
 from datamill.platforms.clusters.benchmark_tree import build_tree, cut_tree

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from made.made_suites import make_suite
+from made.suites import make_suite
 
 from datamill.cli.main import datamill
 from datamill.cli.platforms.part_progress import PartProgress

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from made.made_suites import make_suite
+from made.suites import make_suite
 
 from datamill import InputError
 from datamill.platforms.evaluation.evaluate_part import PartErrors, evaluate_part, list_parts

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from made.made_suites import make_suite
+from made.suites import make_suite
 from scipy import stats
 
 from datamill.platforms.evaluation.application_intervals import (

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from made.made_suites import make_suite
+from made.suites import make_suite
 
 from datamill import InputError
 from datamill.platforms.strategies.linear.least_squares import adjust_r2, fit_many

@@ -22,7 +22,7 @@ from datamill.report.machines.figures import draw_effect_boxes, draw_factor_line
 
 
 @cache
-def make_study(packages: tuple[str, ...] = ("perl",)) -> Study:
+def make_link_order_study(packages: tuple[str, ...] = ("perl",)) -> Study:
     """Link order matters on one machine only, ASLR nowhere (ICPE 2013, section 5.2)."""
 
     def observe(rng: np.random.Generator, point: Point) -> float:
@@ -49,7 +49,7 @@ def make_study(packages: tuple[str, ...] = ("perl",)) -> Study:
 
 @cache
 def find_machines(packages: tuple[str, ...] = ("perl",)) -> MachineByMachine:
-    experiment, design, table, _ = make_study(packages)
+    experiment, design, table, _ = make_link_order_study(packages)
     answering = analyze_experiment(experiment, design, table).answering
     assert answering is not None
     assert answering.machines is not None
@@ -57,7 +57,7 @@ def find_machines(packages: tuple[str, ...] = ("perl",)) -> MachineByMachine:
 
 
 def test_an_experiment_with_one_package_says_where_a_factor_depends_on_the_machine() -> None:
-    page = write_report(*make_study())
+    page = write_report(*make_link_order_study())
     said = [text for text in page.answer.details if text.startswith("What link_order does depends")]
     assert len(said) == 1
     assert "from default to reverse the change goes from" in said[0]
@@ -114,7 +114,7 @@ def test_boxes_hold_effects_over_machines_and_over_packages() -> None:
 
 
 def test_json_has_every_effect_and_every_verdict() -> None:
-    experiment, design, table, trials = make_study()
+    experiment, design, table, trials = make_link_order_study()
     found = analyze_experiment(experiment, design, table)
     (response,) = json.loads(format_experiment_json(found, phrase_experiment(found, trials), trials))[
         "responses"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from made.made_suites import make_suite
+from made.suites import make_suite
 
 import datamill
 from datamill import InputError
