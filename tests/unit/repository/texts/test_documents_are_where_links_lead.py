@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 #: A link of Markdown to a file of the repository; what follows `#` is not looked at.
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
 #: A document as messages, comments and pages write it: from the root of the repository.

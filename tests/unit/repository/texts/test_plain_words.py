@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 #: Riddles, and what to write instead.
 RIDDLES = {
     r"\bto be had\b": "available",

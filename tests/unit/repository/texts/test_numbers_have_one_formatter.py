@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[3] / "src" / "datamill"
+SOURCE = Path(__file__).parents[4] / "src" / "datamill"
 #: A number rounded in place, inside a formatted string.
 ROUNDED = re.compile(r"\{[^{}:!\n]+:[+,]*(?:\.\d+)?[gfe%]\}|\{[^{}:!\n]+:,\}")
 #: All rooms: what they write goes on pages, on terminals, into Markdown and logs.
