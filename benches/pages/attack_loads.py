@@ -1,8 +1,9 @@
 """Clients that lay a load on a coordinator: one process, one thread, little work beside the sockets'.
 
-Reads one line of JSON: `port` and `clients`, each with its `request`, which it sends; it reads until the
-other side closes, and does it again after `pause_s`. When the input ends it prints what it saw: statuses,
-bytes, and the processor time that it took itself, which is missing where it shares processors with others.
+Reads one line of JSON: `port` and `clients`, each with its `request`, which it sends, with the number of
+this asking in place of `@@`; it reads until the other side closes, and does it again after `pause_s`. When
+the input ends it prints what it saw: statuses, bytes, and the processor time that it took itself, which is
+missing where it shares processors with others.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Clients:
         self._selector = selectors.DefaultSelector()
         self._due = [(0.0, number) for number in range(len(clients))]
         self._clients = clients
+        self._asked = 0
         self.statuses: Counter[str] = Counter()
         self.bytes = 0
 
@@ -67,7 +69,8 @@ class Clients:
             try:
                 # On one machine this is done before it is waited for, and what is sent fits at once.
                 client.connection = socket.create_connection(self._address, 5)
-                client.connection.sendall(client.request)
+                self._asked += 1
+                client.connection.sendall(client.request.replace(b"@@", b"%05d" % self._asked))
                 client.connection.setblocking(False)
             except OSError as error:
                 self._end(number, type(error).__name__, 1.0)

@@ -139,11 +139,12 @@ def serving() -> Iterator[str]:
     """Serve the pages to a browser."""
     import uvicorn
     from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
-    from django.core.asgi import get_asgi_application
     from running.free_ports import find_free_port
 
+    from datamill.service.front_door.kept_threads import make_application
+
     port = find_free_port()
-    application = ASGIStaticFilesHandler(get_asgi_application())
+    application = ASGIStaticFilesHandler(make_application())
     server = uvicorn.Server(
         uvicorn.Config(application, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
     )

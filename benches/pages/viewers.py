@@ -1,12 +1,12 @@
 """What viewers and strangers cost those who work: trials a second and `/login` while others look on.
 
 `datamill serve` with an experiment of 100,000 trials, simulated workers over the wire (as in
-`fleet_throughput.py`), and beside them in turn: fifty live viewers; members who ask without end; ten who look
-at reports of an experiment of 6300 trials, each at another one that has yet to be inferred; connections whose
-request never ends; plans under way; designs that are searched for long; all of it but the questions, reports
-and searches. Each phase stands between two with nobody else and is compared with these, so that a busy
-machine counts on both sides; trials/s are leases by the database's own numbers. `/login` is asked for over a
-connection of its own each time.
+`fleet_throughput.py`), and beside them in turn: fifty live viewers; members who ask without end; ten who
+look at reports of an experiment of 6300 trials, each time at another one that has yet to be inferred; ten
+who look at one that is kept; connections whose request never ends; plans under way; designs that are
+searched for long; all of it but the questions, reports and searches. Each phase stands between two with
+nobody else and is compared with these, so that a busy machine counts on both sides; trials/s are leases by
+the database's own numbers. `/login` is asked for over a connection of its own each time.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ machine = "100%"
 reboot = "never"
 debug = "never"
 """
-#: A quantile each time, so that no analysis is kept from before.
-_quantiles = itertools.count(0.3, 0.0007)
+#: What analyses ask for begins with another digit in each phase, so that none is kept from before.
+_beginnings = itertools.count(10)
 #: Factors of three levels that a design which is searched for long has.
 LONG_SEARCH_FACTORS = 12
 
@@ -105,8 +105,10 @@ def list_clients(
             {"request": f"{head}Authorization: Bearer {key}\r\n\r\n", "pause_s": 0.0}
             for key in keys[: options.asking]
         ]
-    if kind == "reports":
-        return [describe_reader(key, options.answered) for key in planners[: options.readers]]
+    if kind in ("reports", "kept"):
+        quantile = f"0.{next(_beginnings)}@@" if kind == "reports" else "0.5"
+        path = describe_analysis(options.answered, quantile)
+        return [describe_reader(key, path) for key in planners[: options.readers]]
     if kind in ("plans", "searches"):
         body = describe_submission(options.replicates if kind == "plans" else 0)
         head = "POST /api/experiments/plan HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
@@ -122,12 +124,23 @@ def list_clients(
     ]
 
 
-def describe_reader(key: str, experiment: int) -> dict[str, Any]:
-    """A member who looks at an analysis that nobody has asked for, again and again."""
-    asked = f"verb=quantiles&response=score&factor=optimization&quantiles={next(_quantiles):.4f}"
-    head = (
-        f"GET /api/experiments/{experiment}/analysis?{asked} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
-    )
+def describe_analysis(experiment: int, quantile: str) -> str:
+    """Where an analysis of an experiment is."""
+    asked = f"verb=quantiles&response=score&factor=optimization&quantile={quantile}"
+    return f"/api/experiments/{experiment}/analysis?{asked}"
+
+
+def keep_report(coordinator: Coordinator, key: str, experiment: int) -> None:
+    """Have the analysis inferred that others look at."""
+    address = f"{coordinator.url}{describe_analysis(experiment, '0.5')}"
+    asked = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"})
+    with urllib.request.urlopen(asked, timeout=180) as answer:
+        answer.read()
+
+
+def describe_reader(key: str, path: str) -> dict[str, Any]:
+    """A member who looks at analyses, half a second after the last one."""
+    head = f"GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
     return {"request": f"{head}Authorization: Bearer {key}\r\n\r\n", "pause_s": 0.5}
 
 
@@ -252,7 +265,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=6, help="Phases of each kind.")
     parser.add_argument(
         "--only",
-        choices=["viewers", "questions", "reports", "half-open", "plans", "searches", "all"],
+        choices=["viewers", "questions", "reports", "kept", "half-open", "plans", "searches", "all"],
         nargs="*",
     )
     parser.add_argument("--program", type=Path, help="The simulated workers, built before.")
@@ -310,7 +323,8 @@ def run_phases(
     names = {
         "viewers": f"{options.viewers} viewers",
         "questions": f"{options.asking} members who ask without end",
-        "reports": f"{options.readers} members who look at reports",
+        "reports": f"{options.readers} members who ask for new reports",
+        "kept": f"{options.readers} members who look at reports that are kept",
         "half-open": f"{options.half_open} half-open connections",
         "plans": f"{options.plans} plans under way",
         "searches": f"{options.plans} designs that are searched for long",
@@ -326,6 +340,8 @@ def run_phases(
             assert player.poll() is None, "the simulated workers ended"
             time.sleep(0.2)
         for kind in options.only or names:
+            if kind == "kept":
+                keep_report(coordinator, planners[0], options.answered)
             found = seen[kind] = Comparison([observe("quiet", coordinator, options.seconds)])
             for _ in range(options.times):
                 clients = list_clients(kind, experiment, keys, planners, options)

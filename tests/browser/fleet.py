@@ -136,18 +136,18 @@ def main(data: Path, port: int) -> None:
     # Hashes that nobody guesses take most of a test's time.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
-    from django.core.asgi import get_asgi_application
     from django.core.management import call_command
     from django.db import transaction
 
     from datamill.service.broker.access import BrokerAccess, set_broker_access
     from datamill.service.broker.keys import load_keys
+    from datamill.service.front_door.kept_threads import make_application
 
     call_command("migrate", verbosity=0)
     with transaction.atomic():
         fill()
     set_broker_access(BrokerAccess(load_keys(data / "keys"), ("nats://127.0.0.1:4222",), None, lambda: None))
-    application = ASGIStaticFilesHandler(get_asgi_application())
+    application = ASGIStaticFilesHandler(make_application())
     config = uvicorn.Config(application, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     serving = threading.Thread(target=server.run, daemon=True)

@@ -19,6 +19,10 @@ DATA_VARIABLE = "DATAMILL_SERVICE_DATA"
 DATABASE_VARIABLE = "DATAMILL_SERVICE_DATABASE"
 
 
+#: To open one takes longer than what most requests ask of it.
+_KEEP_CONNECTION_S = 600
+
+
 def parse_database_url(url: str) -> dict[str, Any]:
     """Return Django's description of a database.
 
@@ -30,6 +34,7 @@ def parse_database_url(url: str) -> dict[str, Any]:
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": unquote(parts.path[1:]) if parts.path.strip("/") else ":memory:",
+            "CONN_MAX_AGE": _KEEP_CONNECTION_S,
             "OPTIONS": {
                 # Writers wait for each other instead of failing half-way.
                 "transaction_mode": "IMMEDIATE",
@@ -51,6 +56,7 @@ def parse_database_url(url: str) -> dict[str, Any]:
             "PORT": str(parts.port or ""),
             "OPTIONS": dict(parse_qsl(parts.query)),
             "CONN_HEALTH_CHECKS": True,
+            "CONN_MAX_AGE": _KEEP_CONNECTION_S,
         }
     raise InputError(
         f"the coordinator cannot use this database: {parts.scheme or url}",

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from datamill.service.coordinator.state.rows import select_rows
 from datamill.service.models import FleetExperiment
-from datamill.service.progress import count_progress
+from datamill.service.states import TrialPurpose
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+_STATES = """
+    SELECT state, SUM(trials) FROM datamill_trialcount
+    WHERE experiment_id = %s AND purpose = %s AND trials > 0 GROUP BY state ORDER BY state
+"""
 
 #: An experiment, when it was submitted, and how many of its trials are in which state.
 ExperimentKey = tuple[int, float, tuple[tuple[str, int], ...]]
@@ -20,8 +25,8 @@ ExperimentKey = tuple[int, float, tuple[tuple[str, int], ...]]
 
 def name_progress(experiment: FleetExperiment) -> ExperimentKey:
     """Return what changes with an experiment's trials: what is inferred from them is kept under it."""
-    counts = count_progress(experiment, time.time()).trials
-    return experiment.pk, experiment.submitted_unix_s, tuple(sorted(counts.items()))
+    rows = select_rows(_STATES, (experiment.pk, TrialPurpose.DESIGN.value))
+    return experiment.pk, experiment.submitted_unix_s, tuple((state, int(count)) for state, count in rows)
 
 
 class Kept(Generic[K, V]):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from django.core.asgi import get_asgi_application
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -14,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from datamill.service.bounded_work.departures import WatchedClients
 from datamill.service.files.transfer import FileStore
 from datamill.service.front_door.framing import find_refusal
+from datamill.service.front_door.kept_threads import make_application
 from datamill.service.front_door.static_files import StaticFiles
 from datamill.service.front_door.visitors.bounds import DoorBounds
 from datamill.service.front_door.visitors.turns import Turns
@@ -53,7 +53,7 @@ class CoordinatorApplication:
         self._authority_pem = authority_pem
         self._read_health = read_health
         self._files = FileStore()
-        application: Any = StaticFiles(get_asgi_application())
+        application: Any = StaticFiles(make_application())
         self._django = LimitedBodies(Turns(WatchedClients(application), bounds or DoorBounds()))
 
     def drop_abandoned_uploads(self, now_s: float) -> int:

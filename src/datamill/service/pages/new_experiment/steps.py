@@ -15,7 +15,7 @@ from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import resolve, reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_POST
 
@@ -26,6 +26,7 @@ from datamill.protocol.api.submissions import SubmissionOptions
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
+from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.labels import speak_form
 from datamill.service.pages.new_experiment.draft_files import DraftFiles, find_fork, read_draft
@@ -197,14 +198,19 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
         if "submit" in request.POST:
             with sending_form(request) as form:
-                if form.became:
+                if not form.became:
+                    number, context["problem"] = _try_draft(
+                        draft, lambda draft: _submit_stored(request, draft, form)
+                    )
+                elif _is_unchanged(draft, form.became):
                     text = "This form was submitted before, and became this. Fork it to run it again."
                     messages.info(request, text, extra_tags="info")
                     return redirect(form.became)
-                number, problem = _try_draft(draft, lambda draft: _submit_stored(request, draft, form))
+                else:
+                    number = 0
+                    context |= {"became": form.became, "form_name": name_form()}
             if number:
                 return redirect("experiment", number)
-            context["problem"] = problem
     elif "fork" in request.GET:
         asked = request.GET["fork"]
         original = find_experiment(
@@ -215,11 +221,17 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
         context["fork_of"] = original
     else:
         draft = _draft_from_form(request, read_form(request.GET))
-    context |= {"draft": draft, "form_name": request.POST.get(FIELD) or name_form()}
+    context = {"form_name": request.POST.get(FIELD) or name_form()} | context | {"draft": draft}
     context |= {"hold": "hold" in request.POST} | _describe_draft(request, draft)
     if request.headers.get("HX-Request"):
         return show_page(request, "new_experiment/parts/draft.html", context)
     return show_page(request, "new_experiment/new_file.html", context, section="new")
+
+
+def _is_unchanged(draft: DraftFiles, became: str) -> bool:
+    """Whether a form still has the text that it was submitted with."""
+    number = resolve(became).kwargs["experiment_id"]
+    return FleetExperiment.objects.filter(pk=number, text=draft.text).exists()
 
 
 _CARRIED = tuple(field for fields in STEP_FIELDS.values() for field in fields)

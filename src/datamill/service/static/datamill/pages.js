@@ -30,6 +30,13 @@ document.querySelectorAll("[data-copy]").forEach((copy) => {
   copy.form.addEventListener("submit", () => { copy.value = field.value; });
 });
 
+// A form keeps its name on the way back, so that what was sent is not sent a second time: browsers ask for the
+// page again, which gives it another.
+document.querySelectorAll("input[type=hidden][name=form]").forEach((name) => {
+  const kept = history.state?.form;
+  if (kept) name.value = kept; else history.replaceState({ ...history.state, form: name.value }, "");
+});
+
 // Saves a text field as a file.
 document.querySelectorAll("[data-download]").forEach((button) => {
   button.hidden = false;

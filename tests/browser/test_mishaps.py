@@ -1,0 +1,143 @@
+"""What goes wrong between a person and their browser: nothing is done twice, and nothing typed is lost."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+FILE = """
+[experiment]
+name = "{name}"
+replicates = 1
+[[package]]
+name = "xz"
+path = "xz"
+[fleet]
+reboot = "never"
+"""
+#: So large that it is still under way when the line is cut.
+CUT_OFF_BYTES = 16 << 20
+
+
+def count_experiments(visit: Any, name: str) -> int:
+    visit.open(f"/experiments?q={name}")
+    return int(visit.page.get_by_role("link", name=name, exact=True).count())
+
+
+def write_file(page: Any, name: str) -> None:
+    page.get_by_label("Experiment file").fill(FILE.format(name=name))
+    page.locator("[data-trials]").wait_for()
+
+
+@pytest.fixture
+def second(visit: Any) -> Iterator[Any]:
+    """A page of another browser in which the same user is logged in."""
+    visit.log_in("alice")
+    context = visit.page.context.browser.new_context(viewport={"width": 1200, "height": 900})
+    context.add_cookies(visit.page.context.cookies())
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    yield page
+    context.close()
+
+
+def test_the_back_button_after_submission_makes_no_second_experiment(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/experiments/new/file")
+    write_file(page, "back-and-again")
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="back-and-again").wait_for()
+    made = page.url
+    page.go_back()
+    assert "back-and-again" in page.get_by_label("Experiment file").input_value()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="back-and-again").wait_for()
+    assert page.url == made
+    page.get_by_text("This form was submitted before").wait_for()
+    # What is changed on the way back is another experiment, once that has been said.
+    page.go_back()
+    page.get_by_label("Experiment file").fill(FILE.format(name="back-and-changed"))
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_text("This form became").wait_for()
+    assert "back-and-changed" in page.get_by_label("Experiment file").input_value()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="back-and-changed").wait_for()
+    assert page.url != made
+    assert [count_experiments(visit, name) for name in ("back-and-again", "back-and-changed")] == [1, 1]
+
+
+def test_two_clicks_make_one_experiment(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/experiments/new/file")
+    write_file(page, "clicked-twice")
+    page.get_by_role("button", name="Submit").dblclick(no_wait_after=True)
+    page.get_by_role("heading", name="clicked-twice").wait_for()
+    assert count_experiments(visit, "clicked-twice") == 1
+
+
+def test_two_tabs_of_the_steps_do_not_mix(visit: Any) -> None:
+    visit.log_in("alice")
+    tabs = {"left-tab": visit.page, "right-tab": visit.page.context.new_page()}
+    for name, page in tabs.items():
+        page.goto(f"{visit.url}/experiments/new")
+        page.get_by_label("Name", exact=True).fill(name)
+        page.get_by_role("checkbox", name="xz", exact=False).check()
+    for page in tabs.values():
+        page.get_by_role("button", name="Next: machines").click()
+    for page in tabs.values():
+        page.get_by_role("button", name="Next: space").click()
+        page.locator("[data-trials]").wait_for()
+    for name, page in tabs.items():
+        page.get_by_role("button", name="Next: check and submit").click()
+        assert f'name = "{name}"' in page.get_by_label("Experiment file").input_value()
+
+
+def test_what_another_browser_has_ended_already_is_said(visit: Any, second: Any) -> None:
+    page = visit.page
+    visit.open("/experiments/new/file")
+    write_file(page, "ended-elsewhere")
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="ended-elsewhere").wait_for()
+    # The other browser's page would follow by itself: this one is as it was.
+    second.route("**/stream**", lambda route: route.abort())
+    second.goto(page.url)
+    for one in (second, page):
+        one.get_by_text("Cancel …").click()
+    page.get_by_role("button", name=re.compile("^Cancel")).last.click()
+    page.get_by_text("cancelled").first.wait_for()
+    second.get_by_role("button", name=re.compile("^Cancel")).last.click()
+    second.get_by_text("has ended: it is cancelled").wait_for()
+
+
+def test_an_upload_that_is_cut_off_is_done_again_and_nothing_typed_is_lost(visit: Any) -> None:
+    visit.log_in("bob")
+    page = visit.page
+    visit.open("/experiments/new")
+    page.get_by_label("Name", exact=True).fill("cut-off")
+    page.get_by_label("Question").fill("Does it hold?")
+    content = os.urandom(CUT_OFF_BYTES)
+    page.get_by_label("Files").set_input_files(
+        [{"name": "large.tar.gz", "mimeType": "application/gzip", "buffer": content}]
+    )
+    line = page.context.new_cdp_session(page)
+    line.send("Network.enable")
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 1 << 20}
+    line.send("Network.emulateNetworkConditions", slow)
+    page.get_by_role("button", name="Upload").click(no_wait_after=True)
+    page.wait_for_timeout(1500)
+    with page.expect_event("requestfailed"):
+        line.send("Network.emulateNetworkConditions", slow | {"offline": True})
+    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
+    visit.complaints.clear()
+    page.go_back()
+    assert page.get_by_label("Name", exact=True).input_value() == "cut-off"
+    assert page.get_by_label("Question").input_value() == "Does it hold?"
+    page.get_by_role("button", name="Upload").click()
+    page.locator(".message.bad").wait_for()
+    assert page.get_by_label("Name", exact=True).input_value() == "cut-off"
