@@ -1,6 +1,7 @@
 //! What a factor of the process of `run.sh` is: one file in one of the folders beside this one, and
 //! one line in the registry ([`super::PROCESS_FACTORS`]).
 
+use datamill_probe::ChildStep;
 use datamill_protocol::{FactorOffer, FactorStage, MissingLevel};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,15 @@ pub trait ProcessFactor: Sync {
     }
     /// Brings `run.sh` to a level; the error says why this host cannot, without a full stop.
     fn apply(&self, level: &Self::Level, conditions: &mut RunConditions) -> Result<(), String>;
+    /// The step of the launched process that sets it; absent when it is set otherwise.
+    fn set_at(&self) -> Option<ChildStep> {
+        None
+    }
+    /// The level that the environment shows which is handed to `execve`, of a factor of which nothing else
+    /// tells and whose level may be another one in each execution; absent when only a process can show it.
+    fn read_back_handed(&self, _environment: &[u8]) -> Option<Reading> {
+        None
+    }
     /// What the calling process sees of it; `environment` is what the kernel delivered.
     fn observe(&self, environment: &[u8]) -> Self::Seen;
     /// The level at which a process is that was launched as `run.sh` will be and that saw this.
@@ -78,6 +88,10 @@ pub trait RegisteredFactor: Sync {
     fn variable_remedy(&self) -> &'static str;
     /// Brings `run.sh` to a level.
     fn apply(&self, text: &str, conditions: &mut RunConditions) -> Result<(), String>;
+    /// The step of the launched process that sets it.
+    fn set_at(&self) -> Option<ChildStep>;
+    /// The level that the environment shows which is handed to `execve`.
+    fn read_back_handed(&self, environment: &[u8]) -> Option<Reading>;
     /// What the calling process sees of it.
     fn observe(&self, environment: &[u8]) -> Result<Value, String>;
     /// The level that a process has which saw this.
@@ -111,6 +125,14 @@ impl<F: ProcessFactor> RegisteredFactor for F {
 
     fn apply(&self, text: &str, conditions: &mut RunConditions) -> Result<(), String> {
         ProcessFactor::apply(self, &ProcessFactor::parse(self, text)?, conditions)
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        ProcessFactor::set_at(self)
+    }
+
+    fn read_back_handed(&self, environment: &[u8]) -> Option<Reading> {
+        ProcessFactor::read_back_handed(self, environment)
     }
 
     fn observe(&self, environment: &[u8]) -> Result<Value, String> {

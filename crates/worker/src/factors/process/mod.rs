@@ -12,6 +12,7 @@ mod number_lists;
 mod read_back;
 mod scheduling;
 
+use datamill_probe::ChildStep;
 use datamill_protocol::FactorOffer;
 
 pub use conditions::{RunConditions, prepare_command, prepare_run};
@@ -43,4 +44,11 @@ static PROCESS_FACTORS: [&dyn RegisteredFactor; 12] = [
 pub fn offer_factors() -> Vec<FactorOffer> {
     let factors = PROCESS_FACTORS.iter();
     factors.map(|factor| factor.offer()).collect()
+}
+
+/// The factor that is set at this step of a launched process.
+pub fn find_factor_set_at(step: ChildStep) -> Option<&'static str> {
+    let mut factors = PROCESS_FACTORS.iter();
+    let factor = factors.find(|factor| factor.set_at() == Some(step))?;
+    Some(factor.name())
 }

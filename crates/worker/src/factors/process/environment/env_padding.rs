@@ -82,6 +82,14 @@ impl ProcessFactor for EnvPadding {
         Ok(())
     }
 
+    fn read_back_handed(&self, environment: &[u8]) -> Option<Reading> {
+        let bytes = padding_bytes(environment);
+        let evidence = format!(
+            "The environment that was handed to execve has {bytes} bytes of padding; no process was asked what it got."
+        );
+        Some((Some(bytes.to_string()), evidence))
+    }
+
     fn observe(&self, environment: &[u8]) -> u64 {
         padding_bytes(environment)
     }
@@ -95,7 +103,7 @@ impl ProcessFactor for EnvPadding {
 }
 
 /// Bytes of the padding variables among NUL-terminated strings, their NULs included.
-pub fn padding_bytes(environment: &[u8]) -> u64 {
+fn padding_bytes(environment: &[u8]) -> u64 {
     environment
         .split_inclusive(|byte| *byte == 0)
         .filter(|string| is_padding(string))
