@@ -16,7 +16,7 @@ from datamill.conduct.question.host import ask_host, check_constraints, list_fle
 from datamill.conduct.question.needed_builds import NeededBuilds, count_builds
 from datamill.conduct.question.needed_metrics import list_unchecked_metrics
 from datamill.conduct.question.needed_time import NeededTime, estimate_time
-from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import FoundExperiment, read_experiment_file
 from datamill.conduct.question.screening.screening_first import read_screening_question
 from datamill.conduct.running.pilot import PilotListener, run_pilot
 from datamill.execution.host_lock import lock_host
@@ -35,7 +35,7 @@ class CheckedExperiment:
     `refusal` is why it may not run on this machine, though it may on another.
     """
 
-    file: ExperimentFile
+    file: FoundExperiment
     size: SizedDesign
     builds: NeededBuilds | None
     time: NeededTime | None
@@ -97,7 +97,7 @@ def check_experiment(
     )
 
 
-def _note_screening(read: ExperimentFile, binary: Path) -> tuple[str, ...]:
+def _note_screening(read: FoundExperiment, binary: Path) -> tuple[str, ...]:
     """Say how large the screening is that comes first, if one does; what was checked is what follows it."""
     if read.experiment.screen != "auto":
         return ()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.experiment.errors import InputError
 from datamill.packing.members import Packed, pack_members
 from datamill.packing.packages import PackageFacts
@@ -27,7 +27,7 @@ class PackedSubmission:
     archives: Mapping[str, Path]
 
 
-def pack_submission(found: ExperimentFile, folder: Path) -> PackedSubmission:
+def pack_submission(found: FoundExperiment, folder: Path) -> PackedSubmission:
     """Pack the packages, loads and factors that an experiment brings into archives in a folder."""
     archives: dict[str, Path] = {}
 
@@ -64,13 +64,13 @@ def pack_submission(found: ExperimentFile, folder: Path) -> PackedSubmission:
 
 
 def request_submission(
-    found: ExperimentFile, packed: PackedSubmission, options: SubmissionOptions | None = None
+    found: FoundExperiment, packed: PackedSubmission, options: SubmissionOptions | None = None
 ) -> SubmissionRequest:
     """Return what a coordinator is asked: to plan the experiment, and then to run it."""
     return SubmissionRequest(found.text, packed.files, found.path.name, options or SubmissionOptions())
 
 
-def refuse_local_folders(found: ExperimentFile) -> None:
+def refuse_local_folders(found: FoundExperiment) -> None:
     """Refuse commands that run in a folder of this machine, which the workers of a fleet do not have.
 
     Raises:

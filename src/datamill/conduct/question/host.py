@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.design.fleet.eligibility import find_unmet_constraint
 from datamill.design.fleet.fleet_records import Candidate
 from datamill.execution.seen_places import check_needed_folders
@@ -23,7 +23,7 @@ from datamill.experiment.factors.offers import (
 from datamill.protocol.trial import HostFacts
 
 
-def ask_host(file: ExperimentFile, binary: Path) -> ExperimentFile:
+def ask_host(file: FoundExperiment, binary: Path) -> FoundExperiment:
     """Return the experiment with what this host offers, less what only a policy names and is not here.
 
     Raises:

@@ -17,7 +17,7 @@ from datamill.cli.fleet.submission.show_plan import print_plan
 from datamill.cli.fleet.watch import FleetProgress
 from datamill.conduct.fleet.pack_submission import pack_submission, request_submission
 from datamill.conduct.fleet.take_home import TakenHome
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.experiments import ExperimentLine
 from datamill.protocol.api.plans import SubmissionPlan
@@ -34,7 +34,7 @@ class AskedFleet:
         """The coordinator's address."""
         return self._coordinator.url
 
-    def choose_machine(self, found: ExperimentFile) -> str:
+    def choose_machine(self, found: FoundExperiment) -> str:
         """Return the machine that the coordinator would give an experiment.
 
         Raises:
@@ -47,7 +47,7 @@ class AskedFleet:
             raise InputError("no machine of the fleet takes part", where=self.url)
         return plan.workers[0].name
 
-    def submit(self, found: ExperimentFile) -> int:
+    def submit(self, found: FoundExperiment) -> int:
         """Show the plan of an experiment, submit it, and return its number.
 
         Raises:

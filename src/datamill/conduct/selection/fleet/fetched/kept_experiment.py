@@ -20,7 +20,12 @@ from datamill.conduct.selection.fleet.fetched.fetched_archives import (
 from datamill.conduct.selection.fleet.fetched.fetched_builds import read_builds
 from datamill.conduct.selection.fleet.fetched.fetched_counts import keep_counts
 from datamill.conduct.selection.fleet.fetched.fetched_times import read_times
-from datamill.conduct.selection.store.fleet_origin import ORIGIN_FILE, FleetOrigin, Submission, read_origin
+from datamill.conduct.selection.store.fleet_origin import (
+    ORIGIN_FILE,
+    FleetOrigin,
+    PendingSubmission,
+    read_origin,
+)
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.protocol.api.bundles import BundleProfile, FleetSummary
@@ -39,7 +44,7 @@ class KeptExperiment:
 
 
 def keep_experiment(
-    taken: TakenHome, submission: Submission, project: Project, history: GitHistory
+    taken: TakenHome, submission: PendingSubmission, project: Project, history: GitHistory
 ) -> KeptExperiment:
     """Put what an experiment found into the store; the same experiment again changes nothing.
 
