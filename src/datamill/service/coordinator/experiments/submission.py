@@ -21,7 +21,7 @@ from datamill.experiment.experiment import Experiment as Asked
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.design_pieces import DesignPieces
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
-from datamill.service.coordinator.experiments.follow_ups import Screening, note_follow_up
+from datamill.service.coordinator.experiments.follow_ups import EarlierScreening, note_follow_up
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition
 from datamill.service.coordinator.experiments.stages import (
     StageName,
@@ -80,7 +80,7 @@ class NewExperiment:
     trials: Collection[PlannedTrial] | None = None
     once: bool = False
     follow: bytes | None = None
-    screening: Screening | None = None
+    screening: EarlierScreening | None = None
     enter_more: Callable[[int], None] = lambda _: None
 
     @property
