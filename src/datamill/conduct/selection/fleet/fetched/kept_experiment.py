@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,7 +35,7 @@ _MATTERS = ("arch", "cpu_model", "memory", "kernel", "distribution", "compiler")
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class KeptExperiment:
     """What an experiment gave: how many versions were built or failed to, and what is left out and why."""
 
@@ -78,7 +78,7 @@ def keep_experiment(
                 own, project.settings, history, project.store, project.store.folder / "unpacked"
             )
             keep_builds(made, history, project.store)
-            kept.builds = len(made)
+            kept = replace(kept, builds=len(made))
         else:
             for trial in own:
                 _keep_counts_of(trial, project, origin, kept)
