@@ -76,15 +76,15 @@ def count_design(file: FoundExperiment) -> tuple[tuple[DesignFactor, ...], int]:
         raise problem.moved(where) from problem
 
 
-def check_design_size(file: FoundExperiment, allowed_trials: int) -> None:
-    """Refuse a design that nobody confirmed and that is too large to be meant.
+def check_design_size(file: FoundExperiment, allowed_trials: int) -> tuple[tuple[DesignFactor, ...], int]:
+    """Count the design; refuse one that nobody confirmed and that is too large to be meant.
 
     Raises:
         InputError: with the size and how it comes about.
     """
     factors, count = count_design(file)
     if count <= max(MOST_UNCONFIRMED_TRIALS, allowed_trials):
-        return
+        return factors, count
     product = " x ".join(
         f"{len(factor.levels)} ({factor.name})" for factor in factors if factor.role == "factor"
     )
