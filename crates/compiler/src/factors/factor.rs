@@ -22,6 +22,10 @@ pub(crate) trait BuildFactor: Sync {
     fn find_lack(&self, _level: &str) -> Option<String> {
         None
     }
+    /// Whether an offer lists every level that a host has; of other factors it has usual ones.
+    fn is_listed(&self) -> bool {
+        false
+    }
     /// Whether the wrapper changes what a build does at this level.
     fn changes_builds(&self, _level: &str) -> bool {
         true

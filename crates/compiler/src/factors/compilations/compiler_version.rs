@@ -45,6 +45,10 @@ impl BuildFactor for CompilerVersionFactor {
         Some(format!("no such compiler is installed; {there}"))
     }
 
+    fn is_listed(&self) -> bool {
+        true
+    }
+
     fn ask(&self, level: &str, _seed: u64, wishes: &mut CallWishes) {
         wishes.compiler = Some(level.to_owned());
     }

@@ -31,6 +31,10 @@ pub trait ProcessFactor: Sync {
     fn sets_variable(&self, _name: &str) -> bool {
         false
     }
+    /// Whether a variable of this name counts as its own whoever sets it, so that no other factor may.
+    fn reserves_variable(&self, _name: &str) -> bool {
+        false
+    }
     /// What the author of a package can do that sets such a variable.
     fn variable_remedy(&self) -> &'static str {
         "Take the variable out of the env file, or the factor out of the experiment."
@@ -84,6 +88,8 @@ pub trait RegisteredFactor: Sync {
     fn check(&self, text: &str) -> Result<(), String>;
     /// Whether it sets this variable.
     fn sets_variable(&self, name: &str) -> bool;
+    /// Whether a variable of this name counts as its own whoever sets it.
+    fn reserves_variable(&self, name: &str) -> bool;
     /// What the author of a package can do that sets such a variable.
     fn variable_remedy(&self) -> &'static str;
     /// Brings `run.sh` to a level.
@@ -117,6 +123,10 @@ impl<F: ProcessFactor> RegisteredFactor for F {
 
     fn sets_variable(&self, name: &str) -> bool {
         ProcessFactor::sets_variable(self, name)
+    }
+
+    fn reserves_variable(&self, name: &str) -> bool {
+        ProcessFactor::reserves_variable(self, name)
     }
 
     fn variable_remedy(&self) -> &'static str {

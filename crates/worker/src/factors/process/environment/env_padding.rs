@@ -73,6 +73,10 @@ impl ProcessFactor for EnvPadding {
         is_padding_name(name)
     }
 
+    fn reserves_variable(&self, name: &str) -> bool {
+        is_padding_name(name)
+    }
+
     fn variable_remedy(&self) -> &'static str {
         "Rename the variable; PAD and one letter are taken."
     }
@@ -116,7 +120,7 @@ fn is_padding(string: &[u8]) -> bool {
 }
 
 /// Whether a variable of the package would be taken for padding.
-pub fn is_padding_name(name: &str) -> bool {
+fn is_padding_name(name: &str) -> bool {
     is_padding(format!("{name}=").as_bytes())
 }
 
