@@ -28,6 +28,7 @@ _OF_ANY = {
     "conduct/question/screening/follow_up.py": (2, "changes the TOML of an experiment file"),
     "cli/analyze/plan.py": (1, "passes options of click on"),
     "service/broker/credentials.py": (3, "writes claims of a JWT"),
+    "service/front_door/kept_threads.py": (3, "overrides an application of Django, with its types"),
     "service/pages/new_experiment/form.py": (6, "writes TOML"),
     "service/pages/": (9, "gives templates of Django the names that they show"),
     "service/settings.py": (1, "is a setting of Django"),
