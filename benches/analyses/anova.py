@@ -21,7 +21,7 @@ from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.model_data.cells import gather_cells
-from datamill.analysis.model_data.question import ModelData, Question, select_model_data
+from datamill.analysis.model_data.question import ModelData, ModelQuestion, select_model_data
 from datamill.results.tables.table_files import read_table_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
@@ -34,7 +34,7 @@ FACTORS = {
     "vmstat": ("off", "on"),
     "load": ("compile", "none"),
 }
-QUESTION = Question("latency", tuple(FACTORS), order=2)
+QUESTION = ModelQuestion("latency", tuple(FACTORS), order=2)
 TARGET = 3.0
 #: A peer that takes longer is not waited for.
 PATIENCE_S = 600

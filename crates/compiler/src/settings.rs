@@ -1,5 +1,6 @@
 //! What is asked of the build, and its file.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -13,18 +14,8 @@ pub(crate) const SETTINGS_FILE: &str = "compiler.json";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrapperSettings {
-    /// `-O0`, `-O1`, `-Os`, `-O2` or `-O3`.
-    pub optimization: Option<String>,
-    /// `default`, `alphabetical`, `reverse`, `random` or `random:N`.
-    pub link_order: Option<String>,
-    /// Whether executables are position-independent: `on` or `off`.
-    pub pie: Option<String>,
-    /// `default`, `random` or a number: the seed of names that the compiler makes up.
-    pub symbol_seed: Option<String>,
-    /// Options added behind those of the build system, quoted as for a shell, or `none`.
-    pub compiler_flags: Option<String>,
-    /// The compiler that stands in for all, such as `gcc-12` or `clang-16`.
-    pub compiler_version: Option<String>,
+    /// Levels by the names of their factors.
+    pub levels: BTreeMap<String, String>,
     /// What stands before the names of the compiler's programs where it compiles for another machine.
     #[serde(default)]
     pub cross: Option<String>,
@@ -39,36 +30,12 @@ impl WrapperSettings {
     /// The seed of the trial is part of it only when a level takes its numbers from there, so that
     /// trials with other levels can share a build.
     pub fn canonical_text(&self) -> String {
-        let seed = self.draws_from_trial().then_some(self.seed);
-        let levels = [
-            &self.optimization,
-            &self.link_order,
-            &self.pie,
-            &self.symbol_seed,
-            &self.compiler_flags,
-            &self.compiler_version,
-        ];
+        let seed = self.draws().then_some(self.seed);
+        let levels: Vec<Option<&str>> = self.level_of_each().collect();
         match &self.cross {
             None => format!("{levels:?} {seed:?}"),
             Some(triplet) => format!("{levels:?} {seed:?} {triplet}"),
         }
-    }
-
-    /// Factors and levels by which the wrapper changes what a build does.
-    pub fn changed_levels(&self) -> Vec<(&'static str, &str)> {
-        [
-            ("optimization", &self.optimization, ""),
-            ("link_order", &self.link_order, "default"),
-            ("pie", &self.pie, ""),
-            ("symbol_seed", &self.symbol_seed, "default"),
-            ("compiler_flags", &self.compiler_flags, "none"),
-            ("compiler_version", &self.compiler_version, ""),
-        ]
-        .into_iter()
-        .filter_map(|(factor, level, idle)| Some((factor, level.as_deref()?, idle)))
-        .filter(|(_, level, idle)| level != idle)
-        .map(|(factor, level, _)| (factor, level))
-        .collect()
     }
 
     pub(crate) fn write_into(&self, dir: &Path) -> io::Result<()> {
@@ -118,6 +85,20 @@ mod tests {
             assert_ne!(text(name, "random", 1), text(name, "random", 2), "{name}");
             assert_eq!(text(name, "random", 1), text(name, "random", 1), "{name}");
         }
+    }
+
+    #[test]
+    fn the_text_of_a_build_lists_a_level_for_each_factor() {
+        // The ids of builds that are kept are made from it: another text is another build.
+        let text = |name, level| settings(name, level, 7).canonical_text();
+        assert_eq!(
+            text("pie", "on"),
+            r#"[None, None, Some("on"), None, None, None] None"#
+        );
+        assert_eq!(
+            text("link_order", "random"),
+            r#"[None, Some("random"), None, None, None, None] Some(7)"#
+        );
     }
 
     #[test]

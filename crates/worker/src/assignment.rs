@@ -7,7 +7,7 @@ use datamill_host::{KernelLog, OtherProcesses};
 use datamill_protocol::TrialSpec;
 use serde::{Deserialize, Serialize};
 
-use crate::factors::{EnvironmentFactor, Levels};
+use crate::factors::{EnvironmentFactor, Levels, find_factor_set_at};
 use crate::interrupt::Interrupt;
 use crate::package::Package;
 use crate::process::Stage;
@@ -57,6 +57,7 @@ impl Assignment<'_> {
             limits: &self.spec.limits,
             output: self.output,
             interrupt: self.interrupt,
+            set_at: find_factor_set_at,
         }
     }
 }

@@ -12,17 +12,23 @@ from datamill.conduct.question.design_size import (
     size_design,
 )
 from datamill.conduct.question.doubts import list_doubts, list_lost_factors
-from datamill.conduct.question.host import ask_host, check_constraints, list_fleet_notes
+from datamill.conduct.question.host import (
+    check_constraints,
+    fit_to_host,
+    list_fleet_notes,
+    read_host_offers,
+)
 from datamill.conduct.question.needed_builds import NeededBuilds, count_builds
 from datamill.conduct.question.needed_metrics import list_unchecked_metrics
 from datamill.conduct.question.needed_time import NeededTime, estimate_time
-from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import FoundExperiment, read_experiment_file
 from datamill.conduct.question.screening.screening_first import read_screening_question
 from datamill.conduct.running.pilot import PilotListener, run_pilot
 from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values
 from datamill.execution.worker import find_worker, read_host_facts
 from datamill.experiment.errors import InputError
+from datamill.experiment.factors.offers import Offers
 from datamill.experiment.messages.phrases import count_nouns
 
 
@@ -35,7 +41,7 @@ class CheckedExperiment:
     `refusal` is why it may not run on this machine, though it may on another.
     """
 
-    file: ExperimentFile
+    file: FoundExperiment
     size: SizedDesign
     builds: NeededBuilds | None
     time: NeededTime | None
@@ -65,15 +71,15 @@ def check_experiment(
     """
     binary = find_worker()
     read = read_experiment_file(given)
-    found = ask_host(read, binary)
-    check_design_size(found, allow_trials)
+    offers = read_host_offers(read, binary)
+    found = fit_to_host(read, offers, binary)
+    factors, trials = check_design_size(found, allow_trials)
     experiment = found.experiment
     host = read_host_facts(binary)
     if pilot is not None:
         check_constraints(experiment.constraints, host, where=str(found.path))
         with lock_host(tell=pilot.tell_waiting) as lock:
             run_pilot(found, binary, lock, pilot)
-    factors, trials = count_design(found)
     size = size_design(experiment, factors, trials)
     unchecked = [] if pilot is not None else list_unchecked_metrics(experiment, shown_by)
     unbuilt = [package.name for package in found.packages if not package.has_setup]
@@ -87,7 +93,12 @@ def check_experiment(
         size=size,
         builds=count_builds(found, size),
         time=estimate_time(found, trials),
-        notes=(*found.notes, *list_fleet_notes(experiment), *unchecked, *_note_screening(read, binary)),
+        notes=(
+            *found.notes,
+            *list_fleet_notes(experiment),
+            *unchecked,
+            *_note_screening(read, offers, binary),
+        ),
         doubts=(
             *list_lost_factors(read, found),
             *list_doubts(experiment, factors, trials, unbuilt),
@@ -97,11 +108,11 @@ def check_experiment(
     )
 
 
-def _note_screening(read: ExperimentFile, binary: Path) -> tuple[str, ...]:
+def _note_screening(read: FoundExperiment, offers: Offers, binary: Path) -> tuple[str, ...]:
     """Say how large the screening is that comes first, if one does; what was checked is what follows it."""
     if read.experiment.screen != "auto":
         return ()
-    factors, trials = count_design(ask_host(read_screening_question(read), binary))
+    factors, trials = count_design(fit_to_host(read_screening_question(read), offers, binary))
     screened = sum(item.role == "factor" and item.name != "package" for item in factors)
     return (
         f"A screening of {count_nouns(screened, 'hidden factor')} comes first, "

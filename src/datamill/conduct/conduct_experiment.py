@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from datamill.conduct.experiment_listener import ExperimentListener
 from datamill.conduct.question.design_size import check_design_size
 from datamill.conduct.question.host import ask_host, check_constraints, list_fleet_notes
-from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import FoundExperiment, read_experiment_file
 from datamill.conduct.question.screening.follow_up import read_follow_up
 from datamill.conduct.question.screening.screening_first import read_screening_question
 from datamill.conduct.running.both_parts import (
@@ -174,7 +174,7 @@ def list_trial_order(asked: NewRun | ResumedRun, tell: Callable[[Sequence[str]],
     return TrialOrder(design.factors, design.trials)
 
 
-def read_question(asked: NewRun, tell: Callable[[Sequence[str]], None]) -> ExperimentFile:
+def read_question(asked: NewRun, tell: Callable[[Sequence[str]], None]) -> FoundExperiment:
     """Read the experiment file, or make the experiment that follows a screening and tell what was decided.
 
     Raises:
@@ -193,7 +193,9 @@ def name_bundle(experiment: str) -> Path:
     return Path(f"{experiment}-{datetime.now().astimezone():%Y%m%d-%H%M%S}")
 
 
-def prepare_question(found: ExperimentFile, folder: Path, binary: Path, listener: ExperimentListener) -> None:
+def prepare_question(
+    found: FoundExperiment, folder: Path, binary: Path, listener: ExperimentListener
+) -> None:
     """Tell what of a question is not followed or was never seen here, and make sure that it can run.
 
     Raises:

@@ -12,7 +12,7 @@ import polars as pl
 
 from datamill.analysis.linear.mean_lines import MeanLines, find_mean_lines
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.question import ModelData, Question
+from datamill.analysis.model_data.question import ModelData, ModelQuestion
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.quantile_model import (
     ERROR_METHODS,
@@ -210,7 +210,7 @@ def _shares_builds(experiment: Experiment) -> bool:
     return nested is not None and nested.builds > 1 and (nested.executions > 1 or bool(experiment.factors))
 
 
-def _should_stream(data: Any, question: Question, errors: str) -> bool:
+def _should_stream(data: Any, question: ModelQuestion, errors: str) -> bool:
     """Whether a table is too large for memory and the question one that passes over it can answer."""
     plain = not (question.formula or question.covariates or question.trial or question.run_order)
     plain = plain and not question.where
@@ -222,7 +222,7 @@ def _should_stream(data: Any, question: Question, errors: str) -> bool:
 
 def _fit_stream(
     file: Path,
-    question: Question,
+    question: ModelQuestion,
     quantiles: Sequence[float],
     *,
     confidence: float,

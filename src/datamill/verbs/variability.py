@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, Unpack, get_args
 
 from datamill.analysis.contrasts.multiplicity import Adjustment
-from datamill.analysis.distribution.variability import Assumption, measure_variability
-from datamill.analysis.distribution.variability import Variability as PointVariabilities
+from datamill.analysis.distribution.variability import Assumption, PointVariabilities, measure_variability
 from datamill.analysis.distribution.variability_comparison import FactorVariability, compare_variability
 from datamill.analysis.distribution.windows import WindowAnalysis, analyze_windows
 from datamill.analysis.groups.logarithms import is_logarithm

@@ -30,7 +30,7 @@ from datamill.selection.history.settings import BenchmarkSetting, SelectionSetti
 from datamill.selection.prediction.commit_prediction import CommitPrediction, predict_commit
 from datamill.selection.prediction.direction import LearnedDirection
 from datamill.selection.prediction.magnitude import LearnedMagnitude
-from datamill.selection.prediction.search import Candidate
+from datamill.selection.prediction.search import SuspectVersion
 from datamill.selection.prediction.trained_model import TrainedModel
 from datamill.selection.predictors.perphecy import fit_perphecy
 
@@ -131,6 +131,6 @@ def evaluate(*_: object) -> StoreEvaluation:
 
 def bisect(*_: object, **__: object) -> Bisection:
     """A commit that was found with one measurement."""
-    candidate = Candidate("c" * 40, "Change it", "p", 0.5, 1.0, 5.0)
+    candidate = SuspectVersion("c" * 40, "Change it", "p", 0.5, 1.0, 5.0)
     step = MeasuredStep("c" * 40, 1.2, True)
     return Bisection("bench", "a" * 40, "b" * 40, 1.2, (candidate,), (step,), "c" * 40, ("small",))

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from datamill.analysis.reproduction.effects import find_effects
 from datamill.analysis.reproduction.judge import compare_effects, decide
-from datamill.analysis.reproduction.reproduce import Execution, judge_reproduction
+from datamill.analysis.reproduction.reproduce import ExecutedExperiment, judge_reproduction
 from datamill.analysis.reproduction.reproduction import Effect
 
 MARGIN, ALPHA = 0.05, 0.05
@@ -20,7 +20,7 @@ MARGIN, ALPHA = 0.05, 0.05
 
 def execute(
     ratio: float, seed: int, *, spread: float = 0.02, replicates: int = 8, drop: str = ""
-) -> Execution:
+) -> ExecutedExperiment:
     """An execution in which `b` takes so many times as long as `a`; another factor has an effect as well."""
 
     def value(rng: np.random.Generator, point: object) -> float | None:
@@ -32,7 +32,7 @@ def execute(
 
     levels = {"package": ("a", "b"), "size": ("small", "large")}
     experiment, design, table, _ = plan_study(levels, value, replicates=replicates, seed=seed)
-    return Execution(experiment, design, table)
+    return ExecutedExperiment(experiment, design, table)
 
 
 def draw_effect(rng: np.random.Generator, truth: float, level: str, n: int, spread: float) -> Effect:
@@ -96,7 +96,7 @@ def test_the_variance_of_an_effect_is_that_of_executions_made_again() -> None:
 def test_whole_experiments_are_judged_by_their_effects_and_not_by_their_times() -> None:
     original = execute(0.9, 1)
     again = execute(0.9, 2)
-    slower = Execution(
+    slower = ExecutedExperiment(
         again.experiment, again.design, again.table.with_columns(value=again.table["value"] * 7)
     )
     found = judge_reproduction(original, slower)

@@ -13,7 +13,7 @@ from running.nightly import choose_count
 from scipy.stats import binom
 
 from datamill.analysis.distribution.summary import summarize_distributions
-from datamill.analysis.distribution.variability import Variability, measure_variability
+from datamill.analysis.distribution.variability import PointVariabilities, measure_variability
 from datamill.analysis.groups.group_comparison import Group
 from datamill.analysis.groups.means.variance_tests import compare_brown_forsythe
 from datamill.analysis.groups.ranks.rank_tests import compare_mann_whitney
@@ -108,7 +108,7 @@ def repeat(shape: Shape, n: int, seed: int, replications: int = REPLICATIONS) ->
     return gather_cells([ModelFactor("point", levels)], [np.repeat(np.arange(replications), n)], values)
 
 
-def count_covered(found: Variability, shape: Shape) -> tuple[int, int]:
+def count_covered(found: PointVariabilities, shape: Shape) -> tuple[int, int]:
     intervals = [point.cv for point in found.points]
     of_skewness = [point.skewness_interval for point in found.points]
     return (

@@ -8,7 +8,7 @@ import pytest
 
 from datamill.analysis.interval import Interval
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.question import ModelData, Question, select_model_data
+from datamill.analysis.model_data.question import ModelData, ModelQuestion, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.quantile_model import QuantileFit
 from datamill.report.quantiles.answer import state_quantiles
@@ -47,7 +47,7 @@ def make_latencies(seed: int) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def data() -> ModelData:
-    question = Question(response="latency_us", factors=tuple(LEVELS), order=4, trial="execution")
+    question = ModelQuestion(response="latency_us", factors=tuple(LEVELS), order=4, trial="execution")
     return select_model_data(make_latencies(1), question, average=False)
 
 

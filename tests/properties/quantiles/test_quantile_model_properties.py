@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamill.analysis.model_data.question import Question, select_model_data
+from datamill.analysis.model_data.question import ModelQuestion, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.quantile_model import QuantileModel
 
@@ -34,7 +34,7 @@ def make_table(seed: int) -> pl.DataFrame:
 
 def fit(table: pl.DataFrame, formula: str = "y ~ f + g", errors: str = "auto") -> QuantileModel:
     replicates = 199 if errors in ("auto", "rows") else None
-    data = select_model_data(table, Question(formula=formula))
+    data = select_model_data(table, ModelQuestion(formula=formula))
     return fit_quantiles(data, QUANTILES, errors=errors, replicates=replicates)
 
 

@@ -14,7 +14,7 @@ from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.assumptions.influential import measure_cook
 from datamill.analysis.linear.linear_model import LinearModel, SquaresType
 from datamill.analysis.linear.model import fit_linear_model
-from datamill.analysis.model_data.question import ModelData, Question, select_model_data
+from datamill.analysis.model_data.question import ModelData, ModelQuestion, select_model_data
 
 SCRIPT = r"""
 suppressMessages(library(car))
@@ -76,7 +76,7 @@ def fit(
     formula: str, squares: SquaresType = "III", blocks: tuple[str, ...] = ()
 ) -> tuple[ModelData, LinearModel]:
     table = pl.read_csv(io.StringIO(make_text()), infer_schema=False)
-    data = select_model_data(table, Question(formula=formula, blocks=blocks))
+    data = select_model_data(table, ModelQuestion(formula=formula, blocks=blocks))
     model = fit_linear_model(
         data.observations.cells,
         terms=data.terms,
@@ -199,7 +199,7 @@ def test_anderson_darling_of_many_residuals_agrees_with_the_formula_in_r() -> No
     cat(sprintf("%.17g\\n", c(A, p)))
     """
     answer = ask_r(script, text=table.write_csv())
-    data = select_model_data(table, Question("y", ("g",)))
+    data = select_model_data(table, ModelQuestion("y", ("g",)))
     model = fit_linear_model(data.observations.cells, order=1)
     normal = next(
         item

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from reference.r_answers import ask_r
 
-from datamill.analysis.model_data.question import ModelData, Question, select_model_data
+from datamill.analysis.model_data.question import ModelData, ModelQuestion, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.quantile_model import QuantileFit
 
@@ -103,7 +103,7 @@ def solve_case(case: str) -> tuple[ModelData, dict[tuple[str, float], np.ndarray
     head, answers = ask_quantreg(table, formula)
     if table is None:
         table = pl.read_csv(io.StringIO(head))
-    return select_model_data(table, Question(formula=formula)), answers
+    return select_model_data(table, ModelQuestion(formula=formula)), answers
 
 
 def fit(case: str, errors: str) -> list[tuple[float, QuantileFit]]:

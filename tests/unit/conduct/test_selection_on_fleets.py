@@ -24,7 +24,7 @@ from datamill.conduct.selection.store.fleet_origin import (
     ORIGIN_FILE,
     SUBMITTED_FILE,
     FleetOrigin,
-    Submission,
+    PendingSubmission,
     check_collected_here,
     check_collected_on_fleet,
 )
@@ -247,10 +247,10 @@ def test_an_experiment_that_never_arrived_is_forgotten_and_one_elsewhere_is_not(
     store.write_versions([made], [program])
     project = Project(history, parse_settings(file.read_text()), file, store)
     fleet = NoFleet()
-    store.write_json(SUBMITTED_FILE, Submission("build", "build-x-1", "https://other.example", 7))
+    store.write_json(SUBMITTED_FILE, PendingSubmission("build", "build-x-1", "https://other.example", 7))
     with pytest.raises(InputError, match=r"under way at https://other\.example"):
         collect_on_fleet(CollectionQuestion(), project, history, fleet, None)  # type: ignore[arg-type]
-    store.write_json(SUBMITTED_FILE, Submission("build", "build-x-1", fleet.url))
+    store.write_json(SUBMITTED_FILE, PendingSubmission("build", "build-x-1", fleet.url))
     outcome = collect_on_fleet(CollectionQuestion(), project, history, fleet, None)  # type: ignore[arg-type]
     assert fleet.sought == "build-x-1"
     assert not (store.folder / SUBMITTED_FILE).exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import FoundExperiment, read_experiment_file
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.packing.members import pack_members
@@ -38,7 +38,7 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def read(repository: Path, *lines: str) -> ExperimentFile:
+def read(repository: Path, *lines: str) -> FoundExperiment:
     file = repository.parent / "e.toml"
     tables = ['[[package]]\nname = "a"', f'git = "{repository.name}"', 'command = "./tool.sh"', *lines]
     file.write_text(HEAD + "\n".join(tables) + "\n")

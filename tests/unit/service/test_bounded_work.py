@@ -16,10 +16,10 @@ from datamill.experiment.messages.arguments import argument, speak_command_line,
 from datamill.service.bounded_work.calls import Calls
 from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.departures import Departure
-from datamill.service.bounded_work.turns import BusyError, GoneError, Places, Turns
+from datamill.service.bounded_work.turns import BusyError, GoneError, Turns, WorkLimits
 
 BUDGET = Budget(memory_bytes=256 << 20, cpu_s=5, elapsed_s=120.0, remedy="Ask for less.")
-SMALL = Places(working=2, working_each=1, waiting=3, waiting_each=2, longest_wait_s=30.0)
+SMALL = WorkLimits(working=2, working_each=1, waiting=3, waiting_each=2, longest_wait_s=30.0)
 
 
 def take_in_thread(
@@ -59,7 +59,7 @@ def test_a_user_waits_for_their_own_work_and_not_for_that_of_others() -> None:
 
 
 def test_whoever_was_served_longest_ago_is_next() -> None:
-    turns, done = Turns(Places(1, 1, 10, 5, 30.0)), list[str]()
+    turns, done = Turns(WorkLimits(1, 1, 10, 5, 30.0)), list[str]()
     threads = []
     with turns.take("eve", Departure()):
         for user, count in (("ada", 1), ("ada", 2), ("ada", 3), ("bob", 1)):
@@ -86,7 +86,7 @@ def test_who_has_too_much_waiting_is_told_to_come_again() -> None:
 
 
 def test_nobody_waits_without_end_or_for_a_client_that_left() -> None:
-    turns = Turns(Places(1, 1, 10, 5, longest_wait_s=0.3))
+    turns = Turns(WorkLimits(1, 1, 10, 5, longest_wait_s=0.3))
     done: list[str] = []
     gone = Departure()
     with turns.take("eve", Departure()):
@@ -102,7 +102,7 @@ def test_nobody_waits_without_end_or_for_a_client_that_left() -> None:
 
 
 def test_work_begins_no_faster_than_the_coordinator_passes_answers_on() -> None:
-    turns, done = Turns(Places(8, 2, 8, 3, 30.0, between_s=0.05)), list[str]()
+    turns, done = Turns(WorkLimits(8, 2, 8, 3, 30.0, between_s=0.05)), list[str]()
     began = time.monotonic()
     threads = [take_in_thread(turns, f"user{number}", done) for number in range(10)]
     for thread in threads:
@@ -113,7 +113,7 @@ def test_work_begins_no_faster_than_the_coordinator_passes_answers_on() -> None:
 
 def test_free_places_are_open_to_those_who_wait() -> None:
     turns, done = (
-        Turns(Places(3, 1, waiting=1, waiting_each=1, longest_wait_s=30.0, between_s=0.3)),
+        Turns(WorkLimits(3, 1, waiting=1, waiting_each=1, longest_wait_s=30.0, between_s=0.3)),
         list[str](),
     )
     threads = [take_in_thread(turns, f"user{number}", done) for number in range(4)]
@@ -124,7 +124,7 @@ def test_free_places_are_open_to_those_who_wait() -> None:
 
 def test_and_so_are_those_of_one_user() -> None:
     turns, done = (
-        Turns(Places(4, 2, waiting=8, waiting_each=3, longest_wait_s=30.0, between_s=0.2)),
+        Turns(WorkLimits(4, 2, waiting=8, waiting_each=3, longest_wait_s=30.0, between_s=0.2)),
         list[str](),
     )
     threads = [take_in_thread(turns, "ada", done) for _ in range(5)]

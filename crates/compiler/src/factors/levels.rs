@@ -1,175 +1,78 @@
-//! Levels of the build factors: what they can be, and what is asked for.
+//! Levels of the build factors that are asked for.
 
-use std::ffi::OsString;
-
-use super::flags::{NO_FLAGS, parse_flags};
-use crate::compilers::CompilerVersion;
-use crate::rewriting::LinkOrder;
+use super::factor::BuildFactor;
+use super::{BUILD_FACTORS, find_factor};
+use crate::rewriting::CallWishes;
 use crate::settings::WrapperSettings;
 
-pub(crate) const OPTIMIZATION_LEVELS: [&str; 5] = ["-O0", "-O1", "-Os", "-O2", "-O3"];
-pub(crate) const LINK_ORDERS: [&str; 4] = ["default", "alphabetical", "reverse", "random"];
-pub(crate) const PIE_LEVELS: [&str; 2] = ["off", "on"];
-pub(crate) const SYMBOL_SEEDS: [&str; 2] = ["default", "random"];
-
-/// Seeds of trials are below this, and so are those that a level names.
-const SEED_BOUND: u64 = 1 << 53;
-
-/// Where a random level takes its numbers from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Randomness {
-    /// The seed of the trial.
-    OfTrial,
-    /// A seed that the level names.
-    Named(u64),
-}
-
-impl Randomness {
-    fn seed(self, of_trial: u64) -> u64 {
-        match self {
-            Self::OfTrial => of_trial,
-            Self::Named(seed) => seed,
-        }
-    }
-}
-
 impl WrapperSettings {
-    /// Takes a level of one of the six build factors; the error says what it can be.
+    /// Takes a level of a build factor; the error says what it can be.
     ///
-    /// `None` when the name is not one of `optimization`, `link_order`, `pie`, `symbol_seed`,
-    /// `compiler_flags` and `compiler_version`.
+    /// `None` when the name is not that of a build factor.
     pub fn parse_level(&mut self, name: &str, level: &str) -> Option<Result<(), String>> {
-        let slot = match name {
-            "optimization" => &mut self.optimization,
-            "link_order" => &mut self.link_order,
-            "pie" => &mut self.pie,
-            "symbol_seed" => &mut self.symbol_seed,
-            "compiler_flags" => &mut self.compiler_flags,
-            "compiler_version" => &mut self.compiler_version,
-            _ => return None,
-        };
-        let checked = check_level(name, level);
-        if checked.is_ok() {
-            *slot = Some(level.to_owned());
+        let parsed = find_factor(name)?.parse(level);
+        if parsed.is_ok() {
+            self.levels.insert(name.to_owned(), level.to_owned());
         }
-        Some(checked)
+        Some(parsed)
+    }
+
+    /// Factors and levels by which the wrapper changes what a build does.
+    pub fn changed_levels(&self) -> Vec<(&'static str, &str)> {
+        self.asked()
+            .filter(|(factor, level)| factor.changes_builds(level))
+            .map(|(factor, level)| (factor.name(), level))
+            .collect()
+    }
+
+    /// What may break a build at these levels, a sentence each.
+    pub fn cautions(&self) -> impl Iterator<Item = &'static str> {
+        self.asked()
+            .filter_map(|(factor, level)| factor.caution(level))
     }
 
     /// Fails, naming the factor, unless all levels are known.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let asked = [
-            ("optimization", &self.optimization),
-            ("link_order", &self.link_order),
-            ("pie", &self.pie),
-            ("symbol_seed", &self.symbol_seed),
-            ("compiler_flags", &self.compiler_flags),
-            ("compiler_version", &self.compiler_version),
-        ];
-        for (name, level) in asked {
-            if let Some(level) = level {
-                check_level(name, level)
-                    .map_err(|choices| format!("unknown {name} {level:?}: use {choices}"))?;
-            }
+        for (name, level) in &self.levels {
+            let factor = find_factor(name).ok_or_else(|| format!("unknown factor {name:?}"))?;
+            factor
+                .parse(level)
+                .map_err(|choices| format!("unknown {name} {level:?}: use {choices}"))?;
         }
         Ok(())
     }
 
-    /// Whether a level takes its numbers from the seed of the trial.
-    pub(crate) fn draws_from_trial(&self) -> bool {
-        [&self.link_order, &self.symbol_seed]
-            .iter()
-            .any(|level| level.as_deref() == Some("random"))
+    /// Whether a level takes its numbers from the seed of the build.
+    pub(crate) fn draws(&self) -> bool {
+        self.asked().any(|(factor, level)| factor.draws(level))
     }
 
-    /// The link order asked for; `Default` when the factor is absent.
-    pub(crate) fn wanted_link_order(&self) -> LinkOrder {
-        let level = self.link_order.as_deref().unwrap_or("default");
-        match level {
-            "alphabetical" => LinkOrder::Alphabetical,
-            "reverse" => LinkOrder::Reverse,
-            _ => match random_order(level) {
-                Some(randomness) => LinkOrder::Random(randomness.seed(self.seed)),
-                None => LinkOrder::Default,
-            },
+    /// What the levels want of each call.
+    pub(crate) fn wishes(&self) -> CallWishes {
+        let mut wishes = CallWishes::default();
+        for (factor, level) in self.asked() {
+            factor.ask(level, self.seed, &mut wishes);
         }
+        wishes
     }
 
-    /// Whether executables are to be position-independent; `None` leaves them.
-    pub(crate) fn wanted_pie(&self) -> Option<bool> {
-        self.pie.as_deref().map(|level| level == "on")
+    /// The factors that are asked for, with their levels, in the order of the registry.
+    pub(super) fn asked(&self) -> impl Iterator<Item = (&'static dyn BuildFactor, &str)> {
+        let each = self.level_of_each().zip(BUILD_FACTORS);
+        each.filter_map(|(level, factor)| Some((factor, level?)))
     }
 
-    /// The seed for symbols; `None` leaves the compiler its own.
-    pub(crate) fn wanted_symbol_seed(&self) -> Option<u64> {
-        let randomness = symbol_randomness(self.symbol_seed.as_deref()?)?;
-        Some(randomness.seed(self.seed))
+    /// The level of every build factor, in the order of the registry; absent where none is asked for.
+    pub(crate) fn level_of_each(&self) -> impl Iterator<Item = Option<&str>> {
+        let factors = BUILD_FACTORS.iter();
+        factors.map(|factor| self.levels.get(factor.name()).map(String::as_str))
     }
-
-    /// Options to add behind those of the build system.
-    pub(crate) fn wanted_flags(&self) -> Vec<OsString> {
-        let flags = self.compiler_flags.as_deref().map(parse_flags);
-        flags.and_then(Result::ok).unwrap_or_default()
-    }
-}
-
-/// The error says what the level can be.
-fn check_level(name: &str, level: &str) -> Result<(), String> {
-    let (known, choices) = match name {
-        "optimization" => (
-            OPTIMIZATION_LEVELS.contains(&level),
-            OPTIMIZATION_LEVELS.join(", "),
-        ),
-        "link_order" => (
-            LINK_ORDERS.contains(&level) || random_order(level).is_some(),
-            format!(
-                "{}, random:N (N a whole number below 2^53)",
-                LINK_ORDERS.join(", ")
-            ),
-        ),
-        "pie" => (PIE_LEVELS.contains(&level), PIE_LEVELS.join(", ")),
-        "symbol_seed" => (
-            SYMBOL_SEEDS.contains(&level) || symbol_randomness(level).is_some(),
-            format!("{}, or a whole number below 2^53", SYMBOL_SEEDS.join(", ")),
-        ),
-        "compiler_version" => (
-            CompilerVersion::parse(level).is_some(),
-            "the family and version of a compiler, such as gcc-12 or clang-16".to_owned(),
-        ),
-        _ => match parse_flags(level) {
-            Ok(_) => return Ok(()),
-            Err(reason) => {
-                return Err(format!(
-                    "{NO_FLAGS}, or options of the compiler such as -march=native, but {reason}"
-                ));
-            }
-        },
-    };
-    if known { Ok(()) } else { Err(choices) }
-}
-
-fn random_order(level: &str) -> Option<Randomness> {
-    match level.strip_prefix("random:") {
-        Some(seed) => parse_seed(seed).map(Randomness::Named),
-        None => (level == "random").then_some(Randomness::OfTrial),
-    }
-}
-
-fn symbol_randomness(level: &str) -> Option<Randomness> {
-    match level {
-        "random" => Some(Randomness::OfTrial),
-        _ => parse_seed(level).map(Randomness::Named),
-    }
-}
-
-/// One spelling for each seed, so that one level has one name.
-fn parse_seed(text: &str) -> Option<u64> {
-    let seed: u64 = text.parse().ok()?;
-    (seed < SEED_BOUND && seed.to_string() == text).then_some(seed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rewriting::LinkOrder;
 
     fn parsed(name: &str, level: &str) -> Result<WrapperSettings, String> {
         let mut settings = WrapperSettings {
@@ -246,10 +149,10 @@ mod tests {
 
     #[test]
     fn random_levels_take_the_seed_of_the_trial_and_named_ones_their_own() {
-        let order = |level| parsed("link_order", level).unwrap().wanted_link_order();
+        let order = |level| parsed("link_order", level).unwrap().wishes().link_order;
         assert_eq!(order("random"), LinkOrder::Random(5));
         assert_eq!(order("random:6"), LinkOrder::Random(6));
-        let symbols = |level| parsed("symbol_seed", level).unwrap().wanted_symbol_seed();
+        let symbols = |level| parsed("symbol_seed", level).unwrap().wishes().symbol_seed;
         assert_eq!(symbols("random"), Some(5));
         assert_eq!(symbols("6"), Some(6));
         assert_eq!(symbols("default"), None);

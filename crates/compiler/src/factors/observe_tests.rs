@@ -3,11 +3,14 @@
 use super::*;
 
 fn settings(optimization: Option<&str>, link_order: Option<&str>) -> WrapperSettings {
-    WrapperSettings {
-        optimization: optimization.map(str::to_owned),
-        link_order: link_order.map(str::to_owned),
-        ..WrapperSettings::default()
+    let asked = [("optimization", optimization), ("link_order", link_order)];
+    let mut settings = WrapperSettings::default();
+    for (name, level) in asked {
+        if let Some(level) = level {
+            settings.parse_level(name, level).unwrap().unwrap();
+        }
     }
+    settings
 }
 
 fn asking(name: &str, level: &str) -> WrapperSettings {

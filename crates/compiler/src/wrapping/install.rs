@@ -33,9 +33,9 @@ pub fn install_wrappers(
     settings.check().map_err(invalid_input)?;
     let bin = dir.join("bin");
     fs::create_dir_all(&bin)?;
-    let toolchain = settings.compiler_version.as_deref();
-    let toolchain = toolchain
-        .map(|level| Toolchain::find(level, settings.cross.as_deref(), search_path))
+    let compiler = settings.wishes().compiler;
+    let toolchain = compiler
+        .map(|compiler| Toolchain::find(&compiler, settings.cross.as_deref(), search_path))
         .transpose();
     Toolchain::leave(toolchain.map_err(invalid_input)?.as_ref(), dir)?;
     settings.write_into(dir)?;

@@ -15,7 +15,7 @@ use crate::arguments::{expand_response_files, names_response_file, write_respons
 use crate::build_log::{CallFacts, append_call};
 use crate::compilers::{Driver, Toolchain};
 use crate::program::{FileIdentity, ProgramKind, find_real_program, identify_program};
-use crate::rewriting::{Wanted, WantedPie, is_static, rewrite_call};
+use crate::rewriting::{CallWishes, Wanted, WantedPie, is_static, rewrite_call};
 use crate::settings::WrapperSettings;
 
 /// An archive that has a member is longer than this.
@@ -60,7 +60,8 @@ fn become_real_program() -> Result<Infallible, String> {
     }
 
     let settings = WrapperSettings::read_from(dir).map_err(|e| e.to_string())?;
-    let chosen = choose_driver(&settings, kind, &name, dir)?;
+    let wishes = settings.wishes();
+    let chosen = choose_driver(&wishes, kind, &name, dir)?;
     let is_chosen = chosen != Driver::Own;
     let (real, standard) = match chosen {
         Driver::Replaced(real, standard) => (real, standard),
@@ -69,19 +70,16 @@ fn become_real_program() -> Result<Infallible, String> {
     let original = [standard, original].concat();
     let resolved = resolved_name(&real);
     let expanded = expand_response_files(original.clone()).map_err(|e| e.to_string())?;
-    let flags = settings.wanted_flags();
     let wanted = Wanted {
-        optimization: settings.optimization.as_deref(),
-        link_order: settings.wanted_link_order(),
-        pie: settings.wanted_pie().map(|on| WantedPie {
+        optimization: wishes.optimization.as_deref(),
+        link_order: wishes.link_order,
+        pie: wishes.pie.map(|on| WantedPie {
             on,
             static_pie: on && makes_static_pie(&real, &name, &chain, &expanded),
-            forced_static: flags.iter().any(|flag| is_static(flag)),
+            forced_static: wishes.flags.iter().any(|flag| is_static(flag)),
         }),
-        symbol_seed: settings
-            .wanted_symbol_seed()
-            .filter(|_| has_symbol_seed(&resolved)),
-        flags: &flags,
+        symbol_seed: wishes.symbol_seed.filter(|_| has_symbol_seed(&resolved)),
+        flags: &wishes.flags,
         nested: !chain.is_empty(),
     };
     let mut rewritten = rewrite_call(kind, expanded.clone(), wanted);
@@ -89,9 +87,11 @@ fn become_real_program() -> Result<Infallible, String> {
     if let (Some(link), Some(archive)) = (&mut rewritten.facts.link, &rewritten.archive) {
         link.in_order &= !fs::metadata(archive).is_ok_and(|m| m.len() > EMPTY_ARCHIVE_BYTES);
     }
-    if settings.compiler_version.is_some() && rewritten.facts.level.is_some() {
+    if let Some(compiler) = wishes.compiler
+        && rewritten.facts.level.is_some()
+    {
         rewritten.facts.compiler = Some(match is_chosen {
-            true => settings.compiler_version.clone().unwrap_or_default(),
+            true => compiler,
             false => file_name(&resolved),
         });
     }
@@ -114,13 +114,13 @@ fn become_real_program() -> Result<Infallible, String> {
 
 /// The program that stands in for a compiler driver, where a compiler was asked for.
 fn choose_driver(
-    settings: &WrapperSettings,
+    wishes: &CallWishes,
     kind: ProgramKind,
     name: &OsStr,
     dir: &Path,
 ) -> Result<Driver, String> {
     let compiles = matches!(kind, ProgramKind::Driver | ProgramKind::Preprocessor);
-    if settings.compiler_version.is_none() || !compiles {
+    if wishes.compiler.is_none() || !compiles {
         return Ok(Driver::Own);
     }
     let toolchain = Toolchain::read_from(dir).map_err(|e| e.to_string())?;

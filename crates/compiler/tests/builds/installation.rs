@@ -43,7 +43,7 @@ fn only_programs_that_exist_below_the_root_get_a_wrapper() {
 
     let wrappers = dir.join("wrappers");
     let settings = WrapperSettings {
-        optimization: Some("-O2".into()),
+        levels: [("optimization".into(), "-O2".into())].into(),
         ..WrapperSettings::default()
     };
     let search_path = "/nonexistent:/usr/bin:/bin::/opt/tools:/usr/bin/ar";
@@ -93,14 +93,19 @@ fn installing_again_starts_a_new_log_and_ignores_the_wrappers() {
 fn unknown_levels_are_refused() {
     let dir = fresh_folder("install-unknown");
     for unknown in [
-        r#"{"optimization": "-O4"}"#,
-        r#"{"optimization": "O2"}"#,
-        r#"{"link_order": "shuffled"}"#,
-        r#"{"pie": "static"}"#,
-        r#"{"symbol_seed": "-1"}"#,
-        r#"{"compiler_flags": "-O2"}"#,
+        ("optimization", "-O4"),
+        ("optimization", "O2"),
+        ("link_order", "shuffled"),
+        ("pie", "static"),
+        ("symbol_seed", "-1"),
+        ("compiler_flags", "-O2"),
+        ("compiler_version", "icc-2"),
+        ("aslr", "on"),
     ] {
-        let settings: WrapperSettings = serde_json::from_str(unknown).unwrap();
+        let settings = WrapperSettings {
+            levels: [(unknown.0.into(), unknown.1.into())].into(),
+            ..WrapperSettings::default()
+        };
         let error = install_wrappers(&dir, Path::new("/"), "/usr/bin", &settings).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     }

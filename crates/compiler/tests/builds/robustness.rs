@@ -46,8 +46,9 @@ fn settings_that_cannot_be_read_end_the_build() {
     for text in [
         None,
         Some("{"),
-        Some("{\"optimization\":\"-O7\",\"link_order\":null}"),
-        Some("{\"x\":1}"),
+        Some("{\"levels\":{\"optimization\":\"-O7\"}}"),
+        Some("{\"levels\":{\"x\":\"-O2\"}}"),
+        Some("{\"levels\":{},\"x\":1}"),
     ] {
         let workshop = Workshop::new("broken-settings", Some("-O2"), None);
         let file = workshop.wrappers.join("compiler.json");

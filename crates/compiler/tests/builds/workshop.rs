@@ -26,9 +26,11 @@ pub struct Workshop {
 impl Workshop {
     /// Wrappers that ask for these levels, and `main.c` with one C file for each of [`PARTS`].
     pub fn new(name: &str, optimization: Option<&str>, link_order: Option<&str>) -> Self {
+        let asked = [("optimization", optimization), ("link_order", link_order)];
+        let levels = asked.into_iter();
+        let levels = levels.filter_map(|(name, level)| Some((name.to_owned(), level?.to_owned())));
         let settings = WrapperSettings {
-            optimization: optimization.map(str::to_owned),
-            link_order: link_order.map(str::to_owned),
+            levels: levels.collect(),
             ..WrapperSettings::default()
         };
         Self::with_settings(name, settings)

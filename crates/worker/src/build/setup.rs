@@ -95,11 +95,11 @@ pub fn build_package(
 
 /// Adds to the failure of `setup.sh` what the wrapper changed of the build, which may be why.
 fn name_build_levels(mut failure: Failure, levels: &WrapperSettings) -> Failure {
-    let levels = levels.changed_levels();
-    if failure.kind != FailureKind::ExitStatus || levels.is_empty() {
+    let changed = levels.changed_levels();
+    if failure.kind != FailureKind::ExitStatus || changed.is_empty() {
         return failure;
     }
-    let named: Vec<String> = levels
+    let named: Vec<String> = changed
         .iter()
         .map(|(factor, level)| format!("{factor} = {level}"))
         .collect();
@@ -108,8 +108,8 @@ fn name_build_levels(mut failure: Failure, levels: &WrapperSettings) -> Failure 
         failure.remedy,
         named.join(" and ")
     );
-    if levels.contains(&("optimization", "-O0")) {
-        failure.remedy += " At -O0 compilers do not define __OPTIMIZE__, nor do they inline or fold what headers may count on: a script that asks for such macros takes their absence for a broken compiler.";
+    for caution in levels.cautions() {
+        failure.remedy += &format!(" {caution}");
     }
     failure
 }

@@ -7,7 +7,7 @@ use datamill_fleet::{JoinRequest, RunOptions};
 
 use super::Command;
 use super::help::find_command;
-use super::words::{Misuse, Stop, Word, Words};
+use super::words::{CommandWord, Misuse, Stop, Words};
 use crate::fleet::FleetOptions;
 use crate::host::RestoreOptions;
 
@@ -24,11 +24,13 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, Misuse> {
         Err(Stop::Help) => return Ok(Command::Help(None)),
         Err(Stop::Refused(cause)) => return refuse(cause),
         Ok(None) => return refuse("say what to do".to_owned()),
-        Ok(Some(Word::Option(option))) if option == "--version" || option == "-V" => {
+        Ok(Some(CommandWord::Option(option))) if option == "--version" || option == "-V" => {
             return Ok(Command::Version);
         }
-        Ok(Some(Word::Option(option))) => return refuse(format!("`{option}` is not a command")),
-        Ok(Some(Word::Value(name))) => name,
+        Ok(Some(CommandWord::Option(option))) => {
+            return refuse(format!("`{option}` is not a command"));
+        }
+        Ok(Some(CommandWord::Value(name))) => name,
     };
     if name == "help" {
         return Ok(Command::Help(asked_command(&mut words)));
@@ -49,7 +51,7 @@ pub fn parse_command_line(arguments: Vec<OsString>) -> Result<Command, Misuse> {
 /// The command that is named behind `help`.
 fn asked_command(words: &mut Words) -> Option<&'static str> {
     match words.next() {
-        Ok(Some(Word::Value(name))) => find_command(name.to_str()?),
+        Ok(Some(CommandWord::Value(name))) => find_command(name.to_str()?),
         _ => None,
     }
 }
@@ -86,13 +88,13 @@ fn parse_run_trial(words: &mut Words) -> Result<Command, Stop> {
     let (mut spec, mut record, mut parent) = (None, None, None);
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--record" => {
+            CommandWord::Option(option) if option == "--record" => {
                 record = Some(words.value("a file")?.into());
             }
-            Word::Option(option) if option == "--parent" => {
+            CommandWord::Option(option) if option == "--parent" => {
                 parent = Some(words.parsed("the number of a process")?);
             }
-            Word::Value(path) if spec.is_none() => spec = Some(path),
+            CommandWord::Value(path) if spec.is_none() => spec = Some(path),
             other => return Err(other.unknown()),
         }
     }
@@ -107,10 +109,10 @@ fn parse_build_package(words: &mut Words) -> Result<Command, Stop> {
     let (mut spec, mut parent) = (None, None);
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--parent" => {
+            CommandWord::Option(option) if option == "--parent" => {
                 parent = Some(words.parsed("the number of a process")?);
             }
-            Word::Value(path) if spec.is_none() => spec = Some(path),
+            CommandWord::Value(path) if spec.is_none() => spec = Some(path),
             other => return Err(other.unknown()),
         }
     }
@@ -124,7 +126,7 @@ fn parse_measure_commands(words: &mut Words) -> Result<Command, Stop> {
     let mut parent = None;
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--parent" => {
+            CommandWord::Option(option) if option == "--parent" => {
                 parent = Some(words.parsed("the number of a process")?);
             }
             other => return Err(other.unknown()),
@@ -143,8 +145,10 @@ fn parse_inventory(words: &mut Words) -> Result<Command, Stop> {
     let mut is_fleet = false;
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--fleet" => is_fleet = true,
-            Word::Option(option) if option == "--state" => options.state = Some(folder(words)?),
+            CommandWord::Option(option) if option == "--fleet" => is_fleet = true,
+            CommandWord::Option(option) if option == "--state" => {
+                options.state = Some(folder(words)?)
+            }
             other => return Err(other.unknown()),
         }
     }
@@ -159,7 +163,7 @@ fn parse_noise(words: &mut Words) -> Result<Command, Stop> {
     let mut seconds = 10.0;
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--seconds" => {
+            CommandWord::Option(option) if option == "--seconds" => {
                 let what = "a number from 0.1 to 3600";
                 seconds = words.parsed(what)?;
                 if !(0.1..=3600.0).contains(&seconds) {
@@ -176,11 +180,11 @@ fn parse_factors(words: &mut Words) -> Result<Command, Stop> {
     let (mut asked, mut user, mut guest) = (Vec::new(), Vec::new(), false);
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--guest" => guest = true,
-            Word::Option(option) if option == "--user" => {
+            CommandWord::Option(option) if option == "--guest" => guest = true,
+            CommandWord::Option(option) if option == "--user" => {
                 user.push(words.value("a folder")?.into());
             }
-            Word::Option(option) if option == "--ask" => {
+            CommandWord::Option(option) if option == "--ask" => {
                 let what = "NAME=LEVEL";
                 let given = words.text(what)?;
                 let (name, level) = given.split_once('=').ok_or_else(|| words.needs(what))?;
@@ -202,9 +206,9 @@ fn parse_restore(words: &mut Words) -> Result<Command, Stop> {
     let mut options = RestoreOptions::default();
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--dry-run" => options.dry_run = true,
-            Word::Option(option) if option == "--forget" => options.forget = true,
-            Word::Option(option) if option == "--json" => options.json = true,
+            CommandWord::Option(option) if option == "--dry-run" => options.dry_run = true,
+            CommandWord::Option(option) if option == "--forget" => options.forget = true,
+            CommandWord::Option(option) if option == "--json" => options.json = true,
             other => return Err(other.unknown()),
         }
     }
@@ -216,21 +220,23 @@ fn parse_join(words: &mut Words) -> Result<Command, Stop> {
     let mut request = JoinRequest::default();
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--state" => options.state = Some(folder(words)?),
-            Word::Option(option) if option == "--once" => options.once = true,
-            Word::Option(option) if option == "--token" => {
+            CommandWord::Option(option) if option == "--state" => {
+                options.state = Some(folder(words)?)
+            }
+            CommandWord::Option(option) if option == "--once" => options.once = true,
+            CommandWord::Option(option) if option == "--token" => {
                 request.token = Some(words.text("a token")?);
             }
-            Word::Option(option) if option == "--name" => {
+            CommandWord::Option(option) if option == "--name" => {
                 request.name = Some(words.text("a name")?);
             }
-            Word::Option(option) if option == "--policy" => {
+            CommandWord::Option(option) if option == "--policy" => {
                 request.policy = Some(words.value("a file")?.into());
             }
-            Word::Option(option) if option == "--reboot-command" => {
+            CommandWord::Option(option) if option == "--reboot-command" => {
                 request.reboot_command = Some(words.text("a command")?);
             }
-            Word::Value(url) if request.url.is_empty() && url.to_str().is_some() => {
+            CommandWord::Value(url) if request.url.is_empty() && url.to_str().is_some() => {
                 request.url = url.to_string_lossy().into_owned();
             }
             other => return Err(other.unknown()),
@@ -247,9 +253,11 @@ fn parse_serve_trials(words: &mut Words) -> Result<Command, Stop> {
     let mut options = FleetOptions::default();
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--state" => options.state = Some(folder(words)?),
-            Word::Option(option) if option == "--once" => options.once = true,
-            Word::Option(option) if option == "--has-run" => options.has_run = true,
+            CommandWord::Option(option) if option == "--state" => {
+                options.state = Some(folder(words)?)
+            }
+            CommandWord::Option(option) if option == "--once" => options.once = true,
+            CommandWord::Option(option) if option == "--has-run" => options.has_run = true,
             other => return Err(other.unknown()),
         }
     }
@@ -260,7 +268,9 @@ fn parse_run_pending(words: &mut Words) -> Result<Command, Stop> {
     let mut options = FleetOptions::default();
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--state" => options.state = Some(folder(words)?),
+            CommandWord::Option(option) if option == "--state" => {
+                options.state = Some(folder(words)?)
+            }
             other => return Err(other.unknown()),
         }
     }
@@ -281,12 +291,14 @@ fn parse_run_leased(words: &mut Words) -> Result<Command, Stop> {
     let mut parent = None;
     while let Some(word) = words.next()? {
         match word {
-            Word::Option(option) if option == "--state" => options.state = Some(folder(words)?),
-            Word::Option(option) if option == "--once" => options.once = true,
-            Word::Option(option) if option == "--lock" => {
+            CommandWord::Option(option) if option == "--state" => {
+                options.state = Some(folder(words)?)
+            }
+            CommandWord::Option(option) if option == "--once" => options.once = true,
+            CommandWord::Option(option) if option == "--lock" => {
                 run.lock = Some(words.parsed("a descriptor")?);
             }
-            Word::Option(option) if option == "--child-of" => {
+            CommandWord::Option(option) if option == "--child-of" => {
                 run.is_child = true;
                 parent = Some(words.parsed("a process")?);
             }

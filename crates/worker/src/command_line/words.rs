@@ -8,7 +8,7 @@ use lexopt::{Arg, Error, Parser};
 
 /// One argument.
 #[derive(Debug)]
-pub enum Word {
+pub enum CommandWord {
     /// An option, as it is written: `--record`.
     Option(String),
     /// What is not an option, and not the value of one.
@@ -64,16 +64,16 @@ impl Words {
     }
 
     /// The next one; `--help` stops.
-    pub fn next(&mut self) -> Result<Option<Word>, Stop> {
+    pub fn next(&mut self) -> Result<Option<CommandWord>, Stop> {
         let option = match self.parser.next().map_err(explain)? {
             None => return Ok(None),
-            Some(Arg::Value(value)) => return Ok(Some(Word::Value(value))),
+            Some(Arg::Value(value)) => return Ok(Some(CommandWord::Value(value))),
             Some(Arg::Long("help") | Arg::Short('h')) => return Err(Stop::Help),
             Some(Arg::Long(name)) => format!("--{name}"),
             Some(Arg::Short(letter)) => format!("-{letter}"),
         };
         self.option.clone_from(&option);
-        Ok(Some(Word::Option(option)))
+        Ok(Some(CommandWord::Option(option)))
     }
 
     /// All that are left, as they are; `--help` stops.
@@ -113,7 +113,7 @@ impl Words {
     }
 }
 
-impl Word {
+impl CommandWord {
     /// The command does not know it.
     pub fn unknown(&self) -> Stop {
         Stop::Refused(match self {

@@ -11,7 +11,7 @@ use datamill_protocol::{
 
 use super::read_back::ReadBack;
 use super::request::{UnderstoodCommand, open_input, open_output, unusable};
-use crate::factors::fact;
+use crate::factors::{fact, find_factor_set_at};
 use crate::interrupt::Interrupt;
 use crate::process::launch_failure;
 use crate::trouble::{Step, failure};
@@ -165,7 +165,13 @@ fn not_launched(
             "Shorten them, or ask for less env_padding or a larger stack_limit: the kernel gives a quarter of the stack to them.",
         );
     }
-    launch_failure(Phase::Run, &name, Path::new(&command.program), error)
+    launch_failure(
+        Phase::Run,
+        &name,
+        Path::new(&command.program),
+        error,
+        find_factor_set_at,
+    )
 }
 
 fn unread_factors(request: &CommandRequest) -> Vec<FactorFacts> {

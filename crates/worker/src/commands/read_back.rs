@@ -36,8 +36,7 @@ impl ReadBack {
         command: &UnderstoodCommand,
         interrupt: &Interrupt,
     ) -> Vec<FactorFacts> {
-        let (handed, witnessed) = command.levels.split_handed();
-        let mut facts = read_back_handed(&handed, &command.conditions);
+        let (mut facts, witnessed) = read_back_handed(&command.levels, &command.conditions);
         if !witnessed.is_empty() {
             let circumstances = Circumstances {
                 program: command.program.clone(),

@@ -8,15 +8,15 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use datamill_compiler::{WrapperSettings, find_triplet, lacks_compiler};
+use datamill_compiler::{WrapperSettings, find_triplet, lacks_build_level};
 use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
 pub use fact::fact;
 pub use host::{HostTurn, KEPT_FACTORS, host_verbs, undo_abandoned};
 pub use process::{
-    Observer, ProcessLevels, RunConditions, launch_witness, observe_witness, prepare_command,
-    prepare_run, read_back_handed, read_back_levels, read_back_process_factors,
+    Observer, ProcessLevels, RunConditions, find_factor_set_at, launch_witness, observe_witness,
+    prepare_command, prepare_run, read_back_handed, read_back_levels, read_back_process_factors,
 };
 pub use user::{
     EnvironmentFactor, UserFactors, UserLevels, add_unlisted_level, find_host_factor,
@@ -90,7 +90,7 @@ impl Levels {
             Some(Ok(())) => self
                 .process
                 .check_on_this_host()
-                .and_then(|()| lacks_compiler(name, level).map_or(Ok(()), Err))
+                .and_then(|()| lacks_build_level(name, level).map_or(Ok(()), Err))
                 .and_then(|()| lacks_level(&Host::here(), name, level).map_or(Ok(()), Err)),
             None => Err("this worker has no such factor".to_owned()),
         }

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use datamill_compiler::{CrossCompiler, find_cross_compilers};
+use datamill_compiler::{CrossCompiler, find_cross_compilers, is_build_factor, is_listed_factor};
 use datamill_fleet::{
     FleetFolder, JoinRequest, Machine, Refusal, RunOptions, ServeOptions, agent_arguments,
     become_worker, free_bytes, join, run_leased, serve,
@@ -145,8 +145,8 @@ impl Machine for ThisMachine {
             check_boot(&wanted).map_err(refuse)?;
         }
         for (name, level) in &spec.levels {
-            // Of these a build elsewhere, or one for elsewhere, needs no compiler of this machine's own.
-            if name == "compiler_version" && (is_built || spec.build_for.is_some()) {
+            // A build elsewhere, or one for elsewhere, needs no compiler of this machine's own.
+            if is_build_factor(name) && (is_built || spec.build_for.is_some()) {
                 continue;
             }
             let is_of_boot = name == BOOT_PARAMETERS || name == KERNEL_RELEASE;
@@ -253,8 +253,7 @@ fn check_guest_levels(spec: &TrialSpec) -> Result<(), String> {
         };
         let missing = offer.missing.iter().find(|missing| missing.level == *level);
         let reason = missing.map_or(&offer.reason, |missing| &missing.reason);
-        // Of compilers an offer has all that there are.
-        let unlisted = name == "compiler_version" && !offer.levels.contains(level);
+        let unlisted = is_listed_factor(name) && !offer.levels.contains(level);
         if missing.is_some() || unlisted || offer.levels.is_empty() {
             return Err(format!(
                 "A guest of this host has no level {level} of {name}: {reason}"

@@ -61,7 +61,12 @@ pub struct Stage<'a> {
     pub output: &'a OwnedFd,
     /// The pending interruption.
     pub interrupt: &'a Interrupt,
+    /// The factor that a step of a launched process sets.
+    pub set_at: SetAt,
 }
+
+/// The factor that a step of a launched process sets; absent when none does.
+pub type SetAt = fn(ChildStep) -> Option<&'static str>;
 
 /// How a script ended.
 pub struct Ended {
@@ -153,7 +158,7 @@ fn launch_script(
         bounds: bounds.map(|bounds| bounds as &dyn Bounds),
         interrupt: Some(stage.interrupt),
     })
-    .map_err(|error| launch_failure(script.phase, name, &program, &error))
+    .map_err(|error| launch_failure(script.phase, name, &program, &error, stage.set_at))
 }
 
 fn script_of(script: &Script<'_>, limits: &TrialLimits) -> (&'static str, f64) {
@@ -190,11 +195,17 @@ pub fn output_file(output: &OwnedFd, name: &str, phase: Phase) -> Step<File> {
 }
 
 /// Why a program was not launched.
-pub fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchError) -> Failure {
+pub fn launch_failure(
+    phase: Phase,
+    name: &str,
+    program: &Path,
+    error: &LaunchError,
+    set_at: SetAt,
+) -> Failure {
     let bad =
         |message: String, remedy: &str| failure(phase, FailureKind::BadPackage, message, remedy);
     if let LaunchError::Child { step, .. } = error
-        && let Some(factor) = factor_set_at(*step)
+        && let Some(factor) = set_at(*step)
     {
         return failure(
             phase,
@@ -234,25 +245,6 @@ pub fn launch_failure(phase: Phase, name: &str, program: &Path, error: &LaunchEr
             format!("{name} could not be started: {error}."),
             "Look whether this host is out of memory or processes; the trial can be attempted again.",
         ),
-    }
-}
-
-/// The factor whose setting a step of the launched process is.
-fn factor_set_at(step: ChildStep) -> Option<&'static str> {
-    match step {
-        ChildStep::Layout => Some("aslr"),
-        ChildStep::StackLimit => Some("stack_limit"),
-        ChildStep::HeapLimit => Some("heap_limit"),
-        ChildStep::MemoryPolicy => Some("numa_policy"),
-        ChildStep::Processors => Some("cpu_set"),
-        ChildStep::Niceness => Some("niceness"),
-        ChildStep::Policy => Some("scheduler_policy"),
-        ChildStep::Separate
-        | ChildStep::Bounds
-        | ChildStep::Streams
-        | ChildStep::Directory
-        | ChildStep::Confine
-        | ChildStep::Execute => None,
     }
 }
 

@@ -61,7 +61,7 @@ class Density:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calls:
+class BinnedCalls:
     """The calls themselves, in the order of their index (n each)."""
 
     index: FloatArray
@@ -92,7 +92,7 @@ class BinningEffect:
     """
 
     observations: Observations
-    calls: Calls
+    calls: BinnedCalls
     fast: CallGroup
     binned: CallGroup
     means: GroupTest

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import betaincinv
 
-from datamill.allocators.binning.binning_effect import BinningEffect, CallGroup, Calls, SlowCalls
+from datamill.allocators.binning.binning_effect import BinnedCalls, BinningEffect, CallGroup, SlowCalls
 from datamill.allocators.binning.densities import estimate_density
 from datamill.analysis.distribution.windows import WindowAnalysis, analyze_windows
 from datamill.analysis.groups.group_comparison import Group
@@ -81,7 +81,7 @@ def find_binning_effect(
     fast, slow = (_describe(group) for group in groups)
     return BinningEffect(
         observations=observations,
-        calls=Calls(index, latency, binned),
+        calls=BinnedCalls(index, latency, binned),
         fast=fast,
         binned=slow,
         means=compare_games_howell(groups, confidence)[0, 1],

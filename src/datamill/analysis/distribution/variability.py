@@ -67,7 +67,7 @@ class PointVariability:
 
 
 @dataclass(frozen=True, slots=True)
-class Variability:
+class PointVariabilities:
     """The variability of every design point with two observations or more."""
 
     factors: tuple[str, ...]
@@ -82,7 +82,7 @@ class Variability:
 
 def measure_variability(
     cells: Cells, *, assumption: Assumption = "nothing", confidence: float = 0.95, seed: int = 1
-) -> Variability:
+) -> PointVariabilities:
     """Coefficient of variation and skewness of each design point (thesis 2015, section 5.1.1).
 
     Assuming normal observations, or below 10, the interval of a coefficient of variation is
@@ -107,7 +107,7 @@ def measure_variability(
             remedy="Name fewer factors, or add replicates.",
         )
     methods = dict.fromkeys(point.cv_method for point in points if point.cv is not None)
-    return Variability(
+    return PointVariabilities(
         factors=tuple(factor.name for factor in cells.factors),
         points=tuple(points),
         n=sum(point.n for point in points),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamill.analysis.contrasts.multiplicity import Adjustment, adjust_p_values
-from datamill.analysis.distribution.variability import Variability
+from datamill.analysis.distribution.variability import PointVariabilities
 from datamill.analysis.groups.group_comparison import Group, GroupTest, PairTest
 from datamill.analysis.groups.ranks.rank_tests import compare_kruskal_wallis, compare_mann_whitney
 
@@ -39,7 +39,7 @@ class FactorVariability:
 
 
 def compare_variability(
-    variability: Variability, adjustment: Adjustment = "holm"
+    variability: PointVariabilities, adjustment: Adjustment = "holm"
 ) -> tuple[FactorVariability, ...]:
     """Compare the coefficients of variation of design points between the levels of each factor.
 

@@ -75,7 +75,7 @@ class Resamples:
     skewness: FloatArray
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ShapeResamples:
     """Resamples from log-normal shapes, drawn once for each size; each size has draws of its own."""
 

@@ -34,7 +34,7 @@ class MachineValue:
 
 
 @dataclass(frozen=True, slots=True)
-class FactorEffect:
+class OtherFactorEffect:
     """A level of another factor against its first one, one value a machine.
 
     `effect.average` is what it does on the average of the dimension's levels, and `effect.p` whether that
@@ -67,7 +67,7 @@ class DimensionAnalysis:
     machines: tuple[MachineValue, ...]
     main: NestedEffect
     main_p: float | None
-    factors: tuple[FactorEffect, ...]
+    factors: tuple[OtherFactorEffect, ...]
     told_apart: bool
     combinations: int
     possible: int
@@ -81,7 +81,7 @@ class DimensionAnalysis:
         """Whether levels of the dimension were told apart."""
         return self.main_p is not None and self.main_p < self.alpha
 
-    def sees_dependence(self, item: FactorEffect) -> bool:
+    def sees_dependence(self, item: OtherFactorEffect) -> bool:
         """Whether what a factor does was found to depend on the dimension."""
         return item.interaction_p is not None and item.interaction_p < self.alpha
 
@@ -145,7 +145,7 @@ def analyze_dimension(
     )
     counted = len(effects)
     factors = tuple(
-        FactorEffect(
+        OtherFactorEffect(
             names[index],
             cells.factors[index].levels[code],
             cells.factors[index].levels[0],

@@ -29,7 +29,7 @@ from datamill.results.tables.row_validity import is_tidy, read_validity
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ModelQuestion:
     """A response and what explains it, as a user names them; empty where nothing was said.
 
     `formula` replaces `factors`, `covariates` and `order`, the largest interaction. `trial` is the
@@ -61,7 +61,7 @@ class ModelData:
     blocks: tuple[str, ...] = ()
 
 
-def list_columns(question: Question) -> tuple[str, ...]:
+def list_columns(question: ModelQuestion) -> tuple[str, ...]:
     """The columns of a plain table that a question is about; none where it names no response.
 
     Raises:
@@ -80,7 +80,7 @@ def list_columns(question: Question) -> tuple[str, ...]:
 
 def select_model_data(
     table: pl.DataFrame,
-    question: Question,
+    question: ModelQuestion,
     *,
     levels: Mapping[str, Sequence[str]] | None = None,
     usual_order: int | None = None,
@@ -156,7 +156,7 @@ def select_model_data(
     return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)
 
 
-def _find_columns(table: pl.DataFrame, question: Question, source: str) -> Question:
+def _find_columns(table: pl.DataFrame, question: ModelQuestion, source: str) -> ModelQuestion:
     """The question with columns under their whole names, where a tidy table tells of circumstances."""
     if not is_tidy(table):
         return question
@@ -169,7 +169,7 @@ def _find_columns(table: pl.DataFrame, question: Question, source: str) -> Quest
 
 def _select_tidy(
     table: pl.DataFrame,
-    question: Question,
+    question: ModelQuestion,
     formula: ModelFormula | None,
     levels: Mapping[str, Sequence[str]],
     usual_order: int | None,
@@ -218,7 +218,7 @@ def _select_tidy(
     return ModelData(observations, _list_terms(observations, question, formula, usual_order), question.blocks)
 
 
-def _name_response(question: Question, formula: ModelFormula | None, usual: str) -> Variable | None:
+def _name_response(question: ModelQuestion, formula: ModelFormula | None, usual: str) -> Variable | None:
     written = formula.response if formula is not None else None
     if written is not None and question.response not in ("", written.column, written.name):
         raise InputError(
@@ -233,7 +233,7 @@ def _name_response(question: Question, formula: ModelFormula | None, usual: str)
 
 def _sort_variables(
     table: pl.DataFrame,
-    question: Question,
+    question: ModelQuestion,
     formula: ModelFormula | None,
     levels: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[str, ...], tuple[Variable, ...]]:
@@ -255,7 +255,7 @@ def _sort_variables(
     return tuple(factors), tuple(covariates)
 
 
-def _offer_responses(table: pl.DataFrame, question: Question, *, alone: bool) -> str:
+def _offer_responses(table: pl.DataFrame, question: ModelQuestion, *, alone: bool) -> str:
     """The columns that may be the response: those of numbers that are not named as something else.
 
     Unless it is missing `alone`, what explains it is asked for at once.
@@ -295,7 +295,7 @@ def _name_exception(values: pl.Series) -> str:
 
 
 def _list_terms(
-    observations: Observations, question: Question, formula: ModelFormula | None, usual_order: int | None
+    observations: Observations, question: ModelQuestion, formula: ModelFormula | None, usual_order: int | None
 ) -> tuple[Term, ...]:
     factors = observations.cells.factors
     covariates = [covariate.name for covariate in observations.covariates]

@@ -16,7 +16,7 @@ import polars as pl
 from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import gather_cells
-from datamill.analysis.model_data.question import ModelData, Question, select_model_data
+from datamill.analysis.model_data.question import ModelData, ModelQuestion, select_model_data
 from datamill.analysis.prediction.asked_points import (
     Point,
     list_combinations,
@@ -38,7 +38,7 @@ _MOST_CURVES, _STEPS = 6, 41
 
 def predict_responses(
     table: pl.DataFrame,
-    question: Question,
+    question: ModelQuestion,
     points: Sequence[Point],
     *,
     scales: Mapping[str, Scale],

@@ -24,7 +24,7 @@ from datamill.experiment.messages.numbers import format_level
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Execution:
+class ExecutedExperiment:
     """One execution of an experiment: its question and plan, and the tidy table of what was measured."""
 
     experiment: Experiment
@@ -33,7 +33,11 @@ class Execution:
 
 
 def judge_reproduction(
-    original: Execution, rerun: Execution, *, margin: float = USUAL_MARGIN, alpha: float = USUAL_ALPHA
+    original: ExecutedExperiment,
+    rerun: ExecutedExperiment,
+    *,
+    margin: float = USUAL_MARGIN,
+    alpha: float = USUAL_ALPHA,
 ) -> Reproduction:
     """Judge by the first response whether a re-run has the result of the original.
 
@@ -122,8 +126,8 @@ def _find_response(original: Experiment, rerun: Experiment) -> Response:
 
 
 def _keep_common(
-    original: Execution,
-    rerun: Execution,
+    original: ExecutedExperiment,
+    rerun: ExecutedExperiment,
     response: Response,
     kind: EffectKind,
     warnings: list[str],

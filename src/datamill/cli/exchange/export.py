@@ -15,12 +15,14 @@ from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.report.tables.markup import format_latex, format_markdown
 from datamill.report.tables.table import Table
-from datamill.results.bundles.opening import open_bundle
 from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
-from datamill.results.exporting.types import refuse_unspoken_types, restore_plain_types, restore_tidy_types
-from datamill.results.tables.row_validity import is_tidy
-from datamill.results.tables.table_files import is_text_table, read_table_file
+from datamill.results.exporting.types import refuse_unspoken_types
+from datamill.verbs.exchange.exported_table import (
+    choose_responses,
+    read_exported_table,
+    tabulate_points_of_responses,
+)
 
 _MARKUP: dict[str, Callable[[Table], str]] = {"latex": format_latex, "markdown": format_markdown}
 
@@ -101,7 +103,8 @@ def export(
             where="--rows" if rows else f"--to {form}",
             remedy="Leave it out, or write --to latex or --to markdown without --rows.",
         )
-    table, source, tidy = _read_table(data)
+    table = read_exported_table(data)
+    source, tidy = table.source, table.is_tidy
     if wanted and not tidy:
         raise InputError(
             "medians and quantiles by design point need a tidy table: columns trial_id, response, value and "
@@ -110,14 +113,15 @@ def export(
             remedy="Export a bundle's folder; of this table, datamill analyze quantiles shows quantiles.",
         )
     if responses:
-        table = _choose_responses(table, responses, tidy, source)
+        table = choose_responses(table, responses)
+    exported = table.rows
     notes: tuple[str, ...] = ()
     if form != "parquet":
-        refuse_unspoken_types(table, source=source)
+        refuse_unspoken_types(exported, source=source)
     if form == "csv":
-        content = table.write_csv().encode()
+        content = exported.write_csv().encode()
     elif form == "parquet":
-        content = _encode_parquet(table, out)
+        content = _encode_parquet(exported, out)
     elif form == "benchfmt":
         if not tidy:
             raise InputError(
@@ -125,12 +129,13 @@ def export(
                 where=source,
                 remedy="Export the table of a bundle, or one that datamill import made.",
             )
-        written = format_benchfmt(table, list_level_columns(table), source=source)
+        written = format_benchfmt(exported, list_level_columns(exported), source=source)
         content, notes = written.text.encode(), written.notes
     else:
         from datamill.report.tables.point_table import show_rows
 
-        tables = [show_rows(table)] if rows or not tidy else _summarize(table, confidence, wanted, source)
+        as_rows = rows or not tidy
+        tables = [show_rows(exported)] if as_rows else tabulate_points_of_responses(table, confidence, wanted)
         content = "\n".join(_MARKUP[form](item) for item in tables).encode()
     _deliver(content, out, force, data)
     for note in notes:
@@ -140,66 +145,10 @@ def export(
 def _read_quantiles(text: str) -> Sequence[float]:
     if not text:
         return ()
-    # Imported late, like the tables below: statistics take half a second to load, which rows do not need.
+    # Imported late: statistics take half a second to load, which rows do not need.
     from datamill.cli.analyze.quantiles import parse_quantiles
 
     return parse_quantiles(text)
-
-
-def _read_table(data: Path) -> tuple[pl.DataFrame, str, bool]:
-    """Return the table with its types, its name for messages, and whether it is tidy."""
-    if data.is_dir():
-        bundle = open_bundle(data)
-        table, file = bundle.read_table(), bundle.table_file
-    else:
-        table, file = read_table_file(data), data
-    tidy = is_tidy(table)
-    if tidy:
-        table = restore_tidy_types(table, source=str(file))
-    elif is_text_table(file):
-        table = restore_plain_types(table)
-    if table.height == 0:
-        raise InputError("the table has no rows", where=str(file), remedy="Give a table with observations.")
-    return table, str(file), tidy
-
-
-def _choose_responses(
-    table: pl.DataFrame, responses: tuple[str, ...], tidy: bool, source: str
-) -> pl.DataFrame:
-    if not tidy:
-        raise InputError(
-            "--response chooses rows of a tidy table, and this table is not tidy: it has no columns "
-            "trial_id, response, value and valid",
-            where=source,
-            remedy="Leave --response out: all rows are written.",
-        )
-    known = table["response"].unique(maintain_order=True).drop_nulls().to_list()
-    for name in responses:
-        if name not in known:
-            raise InputError(
-                f'there is no response "{name}"',
-                where=source,
-                remedy=f"The responses are: {', '.join(known)}.",
-            )
-    return table.filter(pl.col("response").is_in(list(responses)))
-
-
-def _summarize(
-    table: pl.DataFrame, confidence: float, quantiles: Sequence[float], source: str
-) -> list[Table]:
-    """A table of means, and of quantiles where these are wanted, for each response that has a valid row."""
-    from datamill.analysis.distribution.points import summarize_points
-    from datamill.report.tables.point_table import tabulate_points
-
-    usable = table.filter("valid")["response"].unique(maintain_order=True).to_list()
-    if not usable:
-        raise InputError("no row is valid", where=source, remedy="The column exclusion says why.")
-    return [
-        tabulate_points(
-            summarize_points(table, name, confidence=confidence, quantiles=quantiles, source=source)
-        )
-        for name in usable
-    ]
 
 
 def _encode_parquet(table: pl.DataFrame, out: Path | None) -> bytes:

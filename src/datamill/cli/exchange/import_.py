@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
 import click
-import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from datamill.cli.console import name_command
 from datamill.cli.exchange.import_crate import import_crate
@@ -21,10 +19,10 @@ from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.crates.reading import is_crate
 from datamill.results.foreign.files import STANDARD_INPUT
-from datamill.results.foreign.importing import Imported, count_exclusions, import_files
+from datamill.results.foreign.importing import import_files
 from datamill.results.foreign.recognise import FORMATS
-from datamill.results.foreign.table import FACTOR_PREFIX, list_factors
 from datamill.results.foreign.units import find_conversion
+from datamill.verbs.exchange.import_summary import ImportSummary, summarize_import
 
 _FORMAT_LIST = "\n".join(f"  {item.name:18}{item.title}" for item in FORMATS)
 #: Levels of a factor that the summary spells out.
@@ -104,6 +102,10 @@ def import_(
     else:
         replace_file(target, [_encode_table(imported.table, target)])
     summary = summarize_import(imported, target, independent=independent)
+    if summary.next:
+        # As this user typed the command, so that what we print can be typed again.
+        typed = shlex.quote(name_command()) + summary.next.removeprefix("datamill")
+        summary = replace(summary, next=typed)
     text = spell_summary(summary) if as_json else format_summary(summary)
     click.echo(text, err=target is None)
 
@@ -147,136 +149,6 @@ def _encode_table(table: pl.DataFrame, target: Path) -> bytes:
     else:
         table.write_parquet(buffer)
     return buffer.getvalue()
-
-
-class ResponseSummary(msgspec.Struct, frozen=True):
-    """A response of the table: its units, its usable values, and the processes that they come from."""
-
-    name: str
-    units: tuple[str, ...]
-    values: int
-    executions: int
-    reported_units: tuple[str, ...]
-
-
-class FileSummary(msgspec.Struct, frozen=True):
-    """A file that was imported, as which format, and what is to be said about it."""
-
-    path: str
-    label: str
-    format: str
-    notes: tuple[str, ...]
-
-
-class ImportSummary(msgspec.Struct, frozen=True):
-    """What was imported; `left_out` counts excluded rows by their reason."""
-
-    files: tuple[FileSummary, ...]
-    rows: int
-    benchmarks: tuple[str, ...]
-    factors: dict[str, tuple[str, ...]]
-    responses: tuple[ResponseSummary, ...]
-    left_out: dict[str, int]
-    table: str | None
-    notes: tuple[str, ...]
-    next: str
-
-
-def summarize_import(imported: Imported, target: Path | None, *, independent: bool) -> ImportSummary:
-    """Say what an imported table holds, what was left out, and what to type next."""
-    table = imported.table
-    valid = table.filter("valid")
-    names = ("file", "benchmark", *list_factors(table))
-    factors = {name: tuple(valid[name].drop_nulls().unique(maintain_order=True)) for name in names}
-    responses = tuple(
-        _summarize_response(valid.filter(pl.col("response") == name), name)
-        for name in table["response"].unique(maintain_order=True)
-    )
-    varied = [name for name in names if valid[name].n_unique() > 1]
-    notes = []
-    unshared = [name for name in list_factors(table) if 0 < valid[name].null_count() < valid.height]
-    if unshared:
-        notes.append(
-            f"not every benchmark has {', '.join(unshared)}: choose benchmarks with --benchmark, or factors "
-            "with --factors"
-        )
-    if not independent and any(item.values > item.executions for item in responses):
-        notes.append(
-            "several measurements inside one process count as one replicate; repeat the process, or state "
-            "with --independent that they are independent"
-        )
-    notes += [
-        f"the parameter {name.removeprefix(FACTOR_PREFIX)} is the column {name}, because the table uses that "
-        "name itself"
-        for name in list_factors(table)
-        if name.startswith(FACTOR_PREFIX)
-    ]
-    notes += [
-        f"{item.name} is in several units: {', '.join(unit or 'none' for unit in item.units)}; choose "
-        "benchmarks with --benchmark"
-        for item in responses
-        if len(item.units) > 1
-    ]
-    usable = [item.name for item in responses if item.values and len(item.units) == 1]
-    following, note = "", ""
-    if target and usable:
-        rows = valid.filter(pl.col("response") == usable[0])
-        following, note = _suggest_analysis(target, usable[0], rows, names)
-        notes += [note] if note else []
-    return ImportSummary(
-        files=tuple(FileSummary(item.path, item.label, item.title, item.notes) for item in imported.files),
-        rows=table.height,
-        benchmarks=factors["benchmark"],
-        factors={name: levels for name, levels in factors.items() if name in varied},
-        responses=responses,
-        left_out=dict(count_exclusions(table)),
-        table=None if target is None else str(target),
-        notes=tuple(notes),
-        next=following,
-    )
-
-
-def _summarize_response(rows: pl.DataFrame, name: str) -> ResponseSummary:
-    reported = rows["context.reported_unit"].unique(maintain_order=True).to_list()
-    units = rows["unit"].unique(maintain_order=True).to_list()
-    return ResponseSummary(
-        name, tuple(units), rows.height, rows["trial_id"].n_unique(), tuple(sorted(reported))
-    )
-
-
-def _suggest_analysis(
-    target: Path, response: str, rows: pl.DataFrame, names: Sequence[str]
-) -> tuple[str, str]:
-    """A command that can answer about the valid rows of a response, and why it is not `anova`, if so."""
-    factors: list[str] = []
-    points = 1
-    for name in names:
-        levels = rows[name].n_unique()
-        if levels == 1 or rows[name].null_count():
-            continue
-        # What says the same as the factors before it, or they as it, cannot be told from them.
-        found = rows.select(*factors, name).n_unique()
-        if found > max(points, levels) or not factors:
-            factors.append(name)
-            points = found
-    words = [name_command(), "analyze", "summary", str(target), "--response", response]
-    chosen = ["--factors", ",".join(factors)] if factors else []
-    product = math.prod(rows[name].n_unique() for name in factors)
-    note = ""
-    if factors and points < product:
-        note = (
-            f"only {points} of the {product} combinations of {', '.join(factors)} were measured: choose "
-            "benchmarks with --benchmark, or factors with --factors"
-        )
-    elif factors and rows.select("trial_id", *factors).n_unique() <= points:
-        note = (
-            f"each combination of {', '.join(factors)} was measured in one process only, so that chance "
-            "cannot be told from an effect: measure in several processes (for Go, run go test several times "
-            "instead of -count), or state with --independent that measurements inside one are independent"
-        )
-    if factors and not note:
-        words[2] = "anova"
-    return shlex.join([*words, *chosen]), note
 
 
 def spell_summary(summary: ImportSummary) -> str:

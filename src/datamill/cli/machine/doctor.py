@@ -11,7 +11,7 @@ from datamill.cli.console import clean_for_terminal
 from datamill.cli.json_answer import spell_answer
 from datamill.execution.diagnosis.examine import examine
 from datamill.execution.diagnosis.finding import Finding, summarize_findings
-from datamill.execution.diagnosis.machine_facts import read_machine
+from datamill.execution.diagnosis.machine_state import read_machine
 from datamill.execution.diagnosis.worker_findings import UPDATE
 from datamill.execution.errors import WorkerError
 from datamill.execution.worker import ask_worker, find_worker

@@ -12,7 +12,7 @@ from rich.text import Text
 from datamill.cli.console import make_console, make_table_console, name_command
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
-from datamill.cli.fleet.submit import confirm, print_plan
+from datamill.cli.fleet.submission.show_plan import confirm, print_plan
 from datamill.cli.json_answer import spell_answer
 from datamill.experiment.messages.numbers import format_level
 from datamill.experiment.messages.phrases import count_nouns

@@ -30,7 +30,7 @@ class BenchmarkError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class BenchmarkValues:
     """What one execution gave: seconds by name, and the time that it took."""
 
     by_name: Mapping[str, float]
@@ -45,7 +45,7 @@ def execute_benchmark(
     levels: Mapping[str, str],
     *,
     qualified: bool = False,
-) -> Values:
+) -> BenchmarkValues:
     """Execute a benchmark once in the files of a revision.
 
     Args:
@@ -85,11 +85,11 @@ def execute_benchmark(
         raise BenchmarkError(problem.replace(f"{directory}/", ""))
     time_s = answer.run.wall_time_ns / 1e9
     if not benchmark.tool:
-        return Values({benchmark.name: time_s}, time_s)
+        return BenchmarkValues({benchmark.name: time_s}, time_s)
     values = _read_results(benchmark, written)
     if qualified:
         values = {f"{benchmark.name}: {name}": value for name, value in values.items()}
-    return Values(values, time_s)
+    return BenchmarkValues(values, time_s)
 
 
 def _read_results(benchmark: Benchmark, written: Path) -> dict[str, float]:

@@ -14,7 +14,7 @@ from datamill.analysis.sequential.rounds import Rounds
 from datamill.conduct.commits.checkout import Checkout
 from datamill.conduct.commits.revision_builds import choose_executions
 from datamill.conduct.commits.time_revisions import scratch_folder
-from datamill.conduct.gate.benchmark_values import BenchmarkError, Values
+from datamill.conduct.gate.benchmark_values import BenchmarkError, BenchmarkValues
 from datamill.conduct.gate.gate_revisions import (
     build_revisions,
     choose_revisions,
@@ -217,7 +217,7 @@ def _try_benchmarks(
     for item in run.measured:
         benchmark = item.benchmark
         tell(f"trying {benchmark.name}")
-        found: dict[str, Values] = {}
+        found: dict[str, BenchmarkValues] = {}
         problems: dict[str, str] = {}
         for side in sides:
             try:

@@ -22,7 +22,7 @@ from datamill.analysis.gate.judge_benchmarks import (
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.steps import find_hiding_step
 from datamill.conduct.commits.checkout import Checkout
-from datamill.conduct.gate.benchmark_values import BenchmarkError, Values, execute_benchmark
+from datamill.conduct.gate.benchmark_values import BenchmarkError, BenchmarkValues, execute_benchmark
 from datamill.conduct.timing.question import PADDING
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.gate.gate import Benchmark, Gate
@@ -197,7 +197,7 @@ class GateRun:
             return
         item.note(number, side, found.by_name)
 
-    def execute(self, benchmark: Benchmark, side: str) -> Values:
+    def execute(self, benchmark: Benchmark, side: str) -> BenchmarkValues:
         """Execute a benchmark once in the files of a revision.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.design.design import DesignFactor
 from datamill.design.nesting import count_calibration_trials
 from datamill.design.points.factorial import choose_factors, count_trials
@@ -59,7 +59,7 @@ def size_design(experiment: Experiment, factors: tuple[DesignFactor, ...], trial
     )
 
 
-def count_design(file: ExperimentFile) -> tuple[tuple[DesignFactor, ...], int]:
+def count_design(file: FoundExperiment) -> tuple[tuple[DesignFactor, ...], int]:
     """Return the factors of an experiment's design and the number of its trials.
 
     Raises:
@@ -76,15 +76,15 @@ def count_design(file: ExperimentFile) -> tuple[tuple[DesignFactor, ...], int]:
         raise problem.moved(where) from problem
 
 
-def check_design_size(file: ExperimentFile, allowed_trials: int) -> None:
-    """Refuse a design that nobody confirmed and that is too large to be meant.
+def check_design_size(file: FoundExperiment, allowed_trials: int) -> tuple[tuple[DesignFactor, ...], int]:
+    """Count the design; refuse one that nobody confirmed and that is too large to be meant.
 
     Raises:
         InputError: with the size and how it comes about.
     """
     factors, count = count_design(file)
     if count <= max(MOST_UNCONFIRMED_TRIALS, allowed_trials):
-        return
+        return factors, count
     product = " x ".join(
         f"{len(factor.levels)} ({factor.name})" for factor in factors if factor.role == "factor"
     )

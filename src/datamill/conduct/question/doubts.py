@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datamill.conduct.question.needed_metrics import list_near_names
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.design.design import DesignFactor
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.design.nesting import is_drawn_build
@@ -31,7 +31,7 @@ def list_replication_doubts(experiment: Experiment, factors: Sequence[DesignFact
     return doubts
 
 
-def list_lost_factors(read: ExperimentFile, found: ExperimentFile) -> list[str]:
+def list_lost_factors(read: FoundExperiment, found: FoundExperiment) -> list[str]:
     """Return which factors of the policy are not available here and why, one sentence each."""
     kept = {choice.name for choice in found.experiment.nuisance}
     lost = [choice.name for choice in read.experiment.nuisance if choice.name not in kept]

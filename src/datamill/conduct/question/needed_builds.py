@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datamill.conduct.question.design_size import SizedDesign
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.design.batches import grow_replication
 from datamill.design.design import DesignFactor
 from datamill.design.nesting import is_drawn_build
@@ -34,7 +34,7 @@ class NeededBuilds:
     drawn: tuple[str, ...] = ()
 
 
-def count_builds(file: ExperimentFile, size: SizedDesign) -> NeededBuilds | None:
+def count_builds(file: FoundExperiment, size: SizedDesign) -> NeededBuilds | None:
     """Return the builds of the whole design, however soon it may stop; None where nothing is built."""
     with_setup = {facts.name for facts in file.packages if facts.has_setup}
     if not with_setup:

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.execution.trial_times import TrialTime, find_trial_time, read_trial_times
 from datamill.experiment.experiment import StoppingRule
 from datamill.packing.packages import pack_package
@@ -20,7 +20,7 @@ class NeededTime:
     trial: TrialTime
 
 
-def estimate_time(file: ExperimentFile, trials: int) -> NeededTime | None:
+def estimate_time(file: FoundExperiment, trials: int) -> NeededTime | None:
     """Return how long so many trials of an experiment take, None when no such trial was ever timed here."""
     time = estimate_trial_time(file)
     return None if time is None else add_up_time(time, trials, file.experiment.until)
@@ -34,7 +34,7 @@ def add_up_time(time: TrialTime, trials: int, rule: StoppingRule | None) -> Need
     return NeededTime(total_s, time)
 
 
-def estimate_trial_time(file: ExperimentFile) -> TrialTime | None:
+def estimate_trial_time(file: FoundExperiment) -> TrialTime | None:
     """Return the mean time of a trial over the experiment's packages, None when one was never timed here."""
     known = read_trial_times()
     nested = file.experiment.replication

@@ -26,7 +26,7 @@ EXPERIMENT_FILE = "experiment.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentFile:
+class FoundExperiment:
     """An experiment file as found on disk: its path, its text, what it says, and what it brings along.
 
     `offers` are what this host has of its factors; without any, nobody has asked it. `written` holds the
@@ -44,7 +44,7 @@ class ExperimentFile:
     notes: tuple[str, ...] = ()
 
 
-def read_experiment_file(given: Path) -> ExperimentFile:
+def read_experiment_file(given: Path) -> FoundExperiment:
     """Read an experiment file, or the one in a folder, and look at its packages, loads and factors.
 
     A bundle is such a folder too: its experiment is repeated with what the bundle holds.
@@ -123,12 +123,12 @@ def read_experiment_file(given: Path) -> ExperimentFile:
     profiled = [package.name for package in packages if package.has_profile]
     mistakes.attempt(lambda: check_profiles_can_come(experiment, profiled, where=str(path)), None)
     mistakes.refuse()
-    return ExperimentFile(
+    return FoundExperiment(
         path, text, experiment, packages, loads, factors, written=made.written, notes=made.notes
     )
 
 
-def _read_bundled_experiment(folder: Path) -> ExperimentFile:
+def _read_bundled_experiment(folder: Path) -> FoundExperiment:
     bundle = open_bundle(folder)
     path = folder / EXPERIMENT_FILE
 
@@ -141,4 +141,4 @@ def _read_bundled_experiment(folder: Path) -> ExperimentFile:
     packages, loads = inspect(bundle.head.packages), inspect(bundle.head.loads)
     factors = tuple(read_user_factor(folder / factor.file) for factor in bundle.head.factors)
     text = path.read_text(encoding="utf-8")
-    return ExperimentFile(path, text, bundle.experiment, packages, loads, factors)
+    return FoundExperiment(path, text, bundle.experiment, packages, loads, factors)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.conduct.question.screening.main_question import read_main_question
 from datamill.conduct.question.screening.screening_first import SUFFIX, read_screening_question
 from datamill.results.judgement.screened import SCREENED_FILE, encode_screened
@@ -31,13 +31,13 @@ class PreparedPart:
     of up to so many trials.
     """
 
-    question: ExperimentFile
+    question: FoundExperiment
     folder: Path | None = None
     allow_trials: int = 0
     also: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def begin_screening(question: ExperimentFile, folder: Path) -> PreparedPart:
+def begin_screening(question: FoundExperiment, folder: Path) -> PreparedPart:
     """Return the screening before an experiment, whose own bundle will be `folder`.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from datamill import __version__
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.design.trials import build_design
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -24,7 +24,7 @@ from datamill.results.bundles.creating import create_bundle
 NOTHING_ELSE: Mapping[str, bytes] = MappingProxyType({})
 
 
-def make_bundle(file: ExperimentFile, folder: Path, also: Mapping[str, bytes] = NOTHING_ELSE) -> Bundle:
+def make_bundle(file: FoundExperiment, folder: Path, also: Mapping[str, bytes] = NOTHING_ELSE) -> Bundle:
     """Pack packages, loads and factors, and make the bundle of a new experiment; `also` are further files.
 
     Raises:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.conduct.running.make_bundle import make_bundle
 from datamill.execution.here import PendingTrial, clear_scratch, list_pending_trials, run_pending_trials
 from datamill.execution.trial_times import list_trial_times, remember_trial_times
@@ -28,7 +28,7 @@ class PilotListener(Protocol):
         """Hear that it completed, and how long `run.sh` took."""
 
 
-def run_pilot(file: ExperimentFile, binary: Path, lock: tuple[int, ...], listener: PilotListener) -> None:
+def run_pilot(file: FoundExperiment, binary: Path, lock: tuple[int, ...], listener: PilotListener) -> None:
     """Run the first planned trial of each package in a bundle of its own and remember how long it took.
 
     The bundle is thrown away, unless a trial failed: what it printed may say why. `lock` is the host's.

@@ -26,7 +26,7 @@ _QUOTED_CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class EndedExecution:
     """An execution that has ended: what the worker answered, and when it began and ended."""
 
     answer: CommandAnswer
@@ -78,7 +78,7 @@ def execute_command(
     number: int = 0,
     warm_up: bool = False,
     longest_s: float = 0.0,
-) -> Execution:
+) -> EndedExecution:
     """Prepare, execute and conclude one execution of a command; only the middle is measured.
 
     The arguments are those of `request_command`.
@@ -93,7 +93,7 @@ def execute_command(
     )
     ended = time_ns()
     run_beside(session, question, command, question.conclude, "conclude")
-    return Execution(answer, started, ended)
+    return EndedExecution(answer, started, ended)
 
 
 def run_beside(
@@ -182,7 +182,7 @@ def make_record(
     question: TimingQuestion,
     experiment: str,
     trial: PlannedTrial,
-    execution: Execution,
+    execution: EndedExecution,
     greeting: CommandGreeting,
     package_sha256: str,
     built: Built | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.conduct.running.make_bundle import make_bundle
 from datamill.conduct.timing.question import LINK_ORDER, PADDING, TimingQuestion, write_experiment_text
 from datamill.execution.worker import read_offers
@@ -58,7 +58,7 @@ def make_timing_bundle(
                 packages.append(origins[command.name].write(place, experiment.limits))
             else:
                 packages.append(write_plain_package(question, command, place, experiment.limits))
-        file = ExperimentFile(
+        file = FoundExperiment(
             path=folder / "experiment.toml",
             text=text,
             experiment=experiment,

@@ -9,7 +9,7 @@ from statistics import median
 from time import monotonic
 
 from datamill.conduct.timing.executions import (
-    Execution,
+    EndedExecution,
     describe_failure,
     execute_command,
     find_missing,
@@ -47,7 +47,7 @@ class WarmUp:
     rounds: int = 0
     round_s: list[float] = field(default_factory=list)
     outputs: dict[str, set[str]] = field(default_factory=dict)
-    executions: dict[str, list[Execution]] = field(default_factory=dict)
+    executions: dict[str, list[EndedExecution]] = field(default_factory=dict)
     #: Time that a process takes which does nothing; 0 where all commands are so long that it does not matter.
     start_s: float = 0.0
 

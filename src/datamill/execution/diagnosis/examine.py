@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datamill.execution.diagnosis.finding import Finding
-from datamill.execution.diagnosis.machine_facts import MachineFacts
 from datamill.execution.diagnosis.machine_findings import examine_machine
+from datamill.execution.diagnosis.machine_state import MachineState
 from datamill.execution.diagnosis.worker_findings import examine_worker
 from datamill.protocol.fleet import Inventory
 
 
 def examine(
-    machine: MachineFacts, worker: Inventory | None, *, path: str = "", problem: str = "", remedy: str = ""
+    machine: MachineState, worker: Inventory | None, *, path: str = "", problem: str = "", remedy: str = ""
 ) -> tuple[Finding, ...]:
     """Return all findings; nothing can be measured without a worker.
 

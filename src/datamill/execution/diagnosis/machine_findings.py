@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from datamill.execution.diagnosis.finding import Finding
-from datamill.execution.diagnosis.machine_facts import MachineFacts
+from datamill.execution.diagnosis.machine_state import MachineState
 from datamill.experiment.messages.numbers import format_fixed, format_share
 from datamill.experiment.quantities import format_size
 
@@ -18,7 +18,7 @@ LEAST_BYTES, FEW_BYTES = 64 * 1024**2, 2 * 1024**3
 _NOISE = "datamill worker noise"
 
 
-def examine_machine(machine: MachineFacts) -> Iterator[Finding]:
+def examine_machine(machine: MachineState) -> Iterator[Finding]:
     """Yield what settings and state of this machine mean, in the order of their weight."""
     yield Finding("Python", "offered", machine.python)
     yield _examine_clock(machine)
@@ -33,7 +33,7 @@ def examine_machine(machine: MachineFacts) -> Iterator[Finding]:
     yield from _examine_room(machine)
 
 
-def _examine_clock(machine: MachineFacts) -> Finding:
+def _examine_clock(machine: MachineState) -> Finding:
     if not machine.governors:
         why = "the hypervisor sets it" if machine.hypervisor else "the kernel has no cpufreq driver"
         return Finding("clock", "lacking", f"the clock can be neither seen nor fixed: {why}", "a fixed clock")
@@ -49,7 +49,7 @@ def _examine_clock(machine: MachineFacts) -> Finding:
     )
 
 
-def _examine_turbo(machine: MachineFacts) -> Iterator[Finding]:
+def _examine_turbo(machine: MachineState) -> Iterator[Finding]:
     if machine.turbo is None:
         return
     if not machine.turbo:
@@ -62,7 +62,7 @@ def _examine_turbo(machine: MachineFacts) -> Iterator[Finding]:
     yield Finding("turbo", "lacking", "on: the clock depends on heat and on busy neighbours", "", remedy)
 
 
-def _examine_smt(machine: MachineFacts) -> Iterator[Finding]:
+def _examine_smt(machine: MachineState) -> Iterator[Finding]:
     if machine.smt is None:
         return
     if not machine.smt:
@@ -72,7 +72,7 @@ def _examine_smt(machine: MachineFacts) -> Iterator[Finding]:
     yield Finding("SMT", "lacking", "on: two processors share a core and slow each other down", "", remedy)
 
 
-def _examine_aslr(machine: MachineFacts) -> Iterator[Finding]:
+def _examine_aslr(machine: MachineState) -> Iterator[Finding]:
     if machine.aslr is None:
         return
     if machine.aslr == 2:
@@ -83,7 +83,7 @@ def _examine_aslr(machine: MachineFacts) -> Iterator[Finding]:
     yield Finding("address randomisation", "lacking", text, "address randomisation", remedy)
 
 
-def _examine_load(machine: MachineFacts) -> Finding:
+def _examine_load(machine: MachineState) -> Finding:
     if machine.load is None:
         return Finding("load", "lacking", "the kernel does not tell how busy this machine is", "", _NOISE)
     text = f"{format_fixed(machine.load, 2)} over the last minute, on {machine.processors} processors"
@@ -92,7 +92,7 @@ def _examine_load(machine: MachineFacts) -> Finding:
     return Finding("load", "lacking", f"{text}: others run too; end them or wait", "quiet", _NOISE)
 
 
-def _examine_power(machine: MachineFacts) -> Iterator[Finding]:
+def _examine_power(machine: MachineState) -> Iterator[Finding]:
     if machine.on_battery is None:
         return
     if machine.on_battery:
@@ -102,7 +102,7 @@ def _examine_power(machine: MachineFacts) -> Iterator[Finding]:
         yield Finding("power", "offered", "mains")
 
 
-def _examine_heat(machine: MachineFacts) -> Iterator[Finding]:
+def _examine_heat(machine: MachineState) -> Iterator[Finding]:
     if machine.throttled is None:
         return
     if machine.throttled:
@@ -113,7 +113,7 @@ def _examine_heat(machine: MachineFacts) -> Iterator[Finding]:
         yield Finding("heat", "offered", "no processor slowed down for heat since boot")
 
 
-def _examine_neighbours(machine: MachineFacts) -> Finding:
+def _examine_neighbours(machine: MachineState) -> Finding:
     places = ["a container"] if machine.container else []
     places += ["a virtual machine"] if machine.hypervisor else []
     if not places:
@@ -125,7 +125,7 @@ def _examine_neighbours(machine: MachineFacts) -> Finding:
     return Finding("neighbours", "lacking", text, "a machine to itself", _NOISE)
 
 
-def _examine_groups(machine: MachineFacts) -> Finding:
+def _examine_groups(machine: MachineState) -> Finding:
     if machine.control_groups:
         return Finding("control groups", "offered", f"version {machine.control_groups}: limits hold exactly")
     text = "this user may divide none: limits of processes and memory are watched from outside"
@@ -138,7 +138,7 @@ def _examine_groups(machine: MachineFacts) -> Finding:
     )
 
 
-def _examine_room(machine: MachineFacts) -> Iterator[Finding]:
+def _examine_room(machine: MachineState) -> Iterator[Finding]:
     free = machine.free_bytes
     if free is None:
         return

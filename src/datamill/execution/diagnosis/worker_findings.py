@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from datamill.execution.diagnosis.finding import Finding
-from datamill.execution.diagnosis.machine_facts import MachineFacts
+from datamill.execution.diagnosis.machine_state import MachineState
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.experiment.messages.arguments import command
 from datamill.protocol.fleet import Inventory
@@ -29,7 +29,7 @@ _PACKAGE = re.compile(r"on Debian: ([a-z0-9][a-z0-9+.-]*)")
 _PARANOID = 3
 
 
-def examine_worker(worker: Inventory, machine: MachineFacts, path: str) -> Iterator[Finding]:
+def examine_worker(worker: Inventory, machine: MachineState, path: str) -> Iterator[Finding]:
     """Yield what the worker at `path` says of this machine."""
     if worker.trial_schema != SCHEMA_VERSION:
         versions = f"version {worker.trial_schema} of the trial contract, this datamill {SCHEMA_VERSION}"
@@ -57,7 +57,7 @@ def _examine_user(worker: Inventory) -> Finding:
     )
 
 
-def _examine_worlds(worker: Inventory, machine: MachineFacts) -> Finding:
+def _examine_worlds(worker: Inventory, machine: MachineState) -> Finding:
     kind, words = worker.isolation, _WORLDS[worker.isolation]
     phrase = f"run trials in {words}"
     if kind == "plain":
@@ -94,7 +94,7 @@ def _examine_guests(worker: Inventory) -> Finding:
     return Finding("guests", "lacking", f'no isolation = "guest": {text}', "", command)
 
 
-def _examine_counters(worker: Inventory, machine: MachineFacts) -> Finding:
+def _examine_counters(worker: Inventory, machine: MachineState) -> Finding:
     if worker.counters:
         return Finding("counters", "offered", "hardware counters", "read hardware counters")
     paranoid = machine.perf_paranoid

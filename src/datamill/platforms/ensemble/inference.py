@@ -38,7 +38,7 @@ _STEP = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inference:
+class EnsembleInference:
     """One application on m targets, in logarithms.
 
     `logs` are predicted; `sizes` the sizes of error that are expected, to which `spread` belongs: errors of
@@ -68,7 +68,7 @@ def infer_application(
     times_noise: FloatArray | None = None,
     *,
     methods: Sequence[Method] = ENSEMBLE_METHODS,
-) -> Inference:
+) -> EnsembleInference:
     """Predict an application on the machines that follow the trained ones.
 
     Args:
@@ -100,7 +100,7 @@ def infer_application(
     widest = departures * float(stdtrit(max(trained - 1, 1), 0.95))
     sizes = np.fmin(usual * beyond, np.maximum(usual, np.nan_to_num(widest, nan=np.inf)))
     noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, times_noise)
-    return Inference(
+    return EnsembleInference(
         found,
         sizes * optimism,
         errors / own_sizes,
@@ -114,14 +114,14 @@ def infer_application(
     )
 
 
-def find_expected_error(found: Inference) -> float:
+def find_expected_error(found: EnsembleInference) -> float:
     """The median of |predicted / true − 1| over the suite's benchmarks on the targets; NaN where too few."""
     if len(found.taken) < FEWEST_TAKEN:
         return float("nan")
     return float(np.nanmedian(np.abs(np.expm1(found.errors))))
 
 
-def find_half_widths(found: Inference, confidence: float) -> FloatArray:
+def find_half_widths(found: EnsembleInference, confidence: float) -> FloatArray:
     """Half widths of prediction intervals on the logarithm, one for each target.
 
     The level of the quantile is raised by 2 (1 − confidence)/P: exact conformal validity over P benchmarks
@@ -136,7 +136,7 @@ def find_half_widths(found: Inference, confidence: float) -> FloatArray:
     return both
 
 
-def reach_level(found: Inference, level: float) -> FloatArray:
+def reach_level(found: EnsembleInference, level: float) -> FloatArray:
     """Return the size of error on each target that so large a share of errors does not exceed.
 
     Errors below a thousandth are as good as none, and count as a thousandth: a suite that predicts itself
@@ -154,14 +154,14 @@ def _infer_from_machines(
     weights: FloatArray,
     by_machine: FloatArray,
     by_benchmark: FloatArray,
-) -> Inference:
+) -> EnsembleInference:
     """Take sizes of error from the trained machines: how the application departs from the suite's mean.
 
     The suite has too few benchmarks to take them for the application. Spreads are empty.
     """
     targets = len(found)
     nothing = np.empty((0, targets))
-    return Inference(
+    return EnsembleInference(
         found,
         departures,
         nothing,

@@ -8,7 +8,7 @@ import numpy as np
 
 from datamill.platforms.scores.score_matrix import FloatArray, ScoreMatrix
 from datamill.platforms.strategies.linear.best_single import BestSingle
-from datamill.platforms.strategies.linear.clock import CLOCK, Clock
+from datamill.platforms.strategies.linear.clock import CLOCK, ProcessorClock
 from datamill.platforms.strategies.linear.geometric_mean import GeometricMean
 from datamill.platforms.strategies.linear.least_squares import adjust_r2, fit_many
 from datamill.platforms.strategies.many_tasks import ManyTasks
@@ -52,8 +52,11 @@ def fit_examples(pool: ScoreMatrix, application: str, target: str) -> ExampleMod
     trained = np.array([[row for row, name in enumerate(pool.machines) if name != target]])
     tasks = ManyTasks(suite.seconds, trained, seconds[trained], suite.facts)
     models = []
-    for strategy in (Clock(), GeometricMean(), BestSingle()):
-        if isinstance(strategy, Clock) and not np.isfinite(suite.facts.get(CLOCK, np.array([np.nan]))).all():
+    for strategy in (ProcessorClock(), GeometricMean(), BestSingle()):
+        if (
+            isinstance(strategy, ProcessorClock)
+            and not np.isfinite(suite.facts.get(CLOCK, np.array([np.nan]))).all()
+        ):
             continue
         chosen = strategy.choose(tasks)
         fits = fit_many(chosen.columns, trained, tasks.times, chosen.members)
@@ -64,7 +67,7 @@ def fit_examples(pool: ScoreMatrix, application: str, target: str) -> ExampleMod
         missed = fits.predicted[0] - seconds
         models.append(
             ExampleModel(
-                predictor=f"{name} (MHz)" if isinstance(strategy, Clock) else name,
+                predictor=f"{name} (MHz)" if isinstance(strategy, ProcessorClock) else name,
                 values=column,
                 intercept=float(fits.predicted[0, 0] - slope * column[0]),
                 slope=slope,

@@ -16,7 +16,7 @@ _SHARES = tuple(share / 100 for share in (*range(100, 8, -4), 5, 2))
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class FitThreshold:
     """Models whose adjusted R² is at least `adjusted_r2`: what `share` is left, and how far they err.
 
     `percentile_95`, `percentile_99` and `worst` are of NRMSE, in shares.
@@ -40,14 +40,14 @@ class ThresholdCurve:
     variant: Variant
     size: int
     undefined: int
-    thresholds: tuple[Threshold, ...]
+    thresholds: tuple[FitThreshold, ...]
 
 
 def apply_thresholds(variant: Variant, size: int, joined: JoinedErrors, confidence: float) -> ThresholdCurve:
     """Discard models below thresholds that leave ever fewer of them; the first leaves all that have an R²."""
     fit = joined.adjusted_r2
     known = fit[np.isfinite(fit)]
-    found: dict[float, Threshold] = {}
+    found: dict[float, FitThreshold] = {}
     for share in _SHARES if len(known) else ():
         least = float(np.quantile(known, 1 - share, method="inverted_cdf"))
         if least in found:
@@ -57,7 +57,7 @@ def apply_thresholds(variant: Variant, size: int, joined: JoinedErrors, confiden
             joined.nrmse[left], joined.applications[left], (0.95, 0.99), confidence
         )
         kept = bound_mean(left.astype(np.float64), joined.applications, confidence)
-        found[least] = Threshold(
+        found[least] = FitThreshold(
             adjusted_r2=least,
             models=int(np.sum(left)),
             share=Interval(kept.estimate, kept.low, min(1.0, kept.high)),

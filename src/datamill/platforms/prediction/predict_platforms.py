@@ -9,7 +9,7 @@ from datamill.experiment.messages.numbers import format_level
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ensemble.inference import (
     FEWEST_TAKEN,
-    Inference,
+    EnsembleInference,
     find_expected_error,
     find_half_widths,
     infer_application,
@@ -75,7 +75,7 @@ def infer_platforms(
     confidence: float,
     limit: float,
     strategy: str,
-) -> tuple[PlatformPrediction, Inference | None, Arranged]:
+) -> tuple[PlatformPrediction, EnsembleInference | None, Arranged]:
     """Return a prediction with the inference that it rests on (None where no target can be predicted).
 
     Arguments and errors as `predict_platforms`, but that there may be nothing to predict.
@@ -119,7 +119,7 @@ def infer_platforms(
 
 
 def _list_predictions(
-    arranged: Arranged, found: Inference, confidence: float, limit: float, scores: bool
+    arranged: Arranged, found: EnsembleInference, confidence: float, limit: float, scores: bool
 ) -> dict[str, MachinePrediction]:
     """Return predictions by machine; of scores they are 1 / seconds, the ends of intervals exchanged."""
     refusals = find_refusals(found, arranged.benchmarks, limit=limit)
@@ -149,7 +149,7 @@ def _share(names: tuple[str, ...], derivatives: FloatArray) -> tuple[Carrier, ..
     return tuple(Carrier(names[index], float(sizes[index]) / total) for index in order)
 
 
-def _warn(arranged: Arranged, found: Inference | None, confidence: float) -> tuple[str, ...]:
+def _warn(arranged: Arranged, found: EnsembleInference | None, confidence: float) -> tuple[str, ...]:
     """What limits the answer."""
     warnings = []
     trained = len(arranged.trained)

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ensemble.error_scale import average_errors
-from datamill.platforms.ensemble.inference import FEWEST_TAKEN, Inference, reach_level
+from datamill.platforms.ensemble.inference import FEWEST_TAKEN, EnsembleInference, reach_level
 from datamill.platforms.prediction.platform_prediction import LIMIT, Refusal
 from datamill.platforms.scores.score_matrix import FloatArray
 
@@ -33,7 +33,7 @@ _LONE = 0.9
 
 
 def find_refusals(
-    found: Inference, benchmarks: Sequence[str], *, limit: float = LIMIT
+    found: EnsembleInference, benchmarks: Sequence[str], *, limit: float = LIMIT
 ) -> tuple[tuple[Refusal, ...], ...]:
     """Return for each target why it is refused; empty where the prediction may be relied on.
 
@@ -112,7 +112,7 @@ def _blame_machines(size: float) -> Refusal:
     )
 
 
-def _refuse_without_suite(found: Inference, bound: float) -> tuple[tuple[Refusal, ...], ...]:
+def _refuse_without_suite(found: EnsembleInference, bound: float) -> tuple[tuple[Refusal, ...], ...]:
     """Refuse where no benchmark could be taken for the application, unless the trained machines agree."""
     trained = found.by_machine.shape[1]
     answers: list[tuple[Refusal, ...]] = []

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtr
 
-from datamill.platforms.ensemble.inference import FEWEST_TAKEN, Inference
+from datamill.platforms.ensemble.inference import FEWEST_TAKEN, EnsembleInference
 from datamill.platforms.prediction.platform_prediction import LIMIT
 from datamill.platforms.scores.score_matrix import FloatArray
 
 
-def find_risks(found: Inference, *, limit: float = LIMIT) -> FloatArray:
+def find_risks(found: EnsembleInference, *, limit: float = LIMIT) -> FloatArray:
     """Return for each target the probability of an error above the limit (m, 0 to 1).
 
     It is the share of errors of the suite's benchmarks, each taken for the application, that would be above

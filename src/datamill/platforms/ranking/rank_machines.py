@@ -12,7 +12,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.phrases import list_first
 from datamill.platforms.ensemble.error_scale import average_errors
-from datamill.platforms.ensemble.inference import Inference
+from datamill.platforms.ensemble.inference import EnsembleInference
 from datamill.platforms.prediction.arranged import Arranged
 from datamill.platforms.prediction.platform_prediction import LIMIT, MachinePrediction
 from datamill.platforms.prediction.predict_platforms import ENSEMBLE, infer_platforms
@@ -141,7 +141,9 @@ def _tell_measured(
     )
 
 
-def _draw_errors(arranged: Arranged, found: Inference | None, names: Sequence[str], seed: int) -> _Candidates:
+def _draw_errors(
+    arranged: Arranged, found: EnsembleInference | None, names: Sequence[str], seed: int
+) -> _Candidates:
     """Draw errors ln(predicted / true) of all candidates together.
 
     Each draw takes one of the suite's benchmarks with its errors on all targets, in units of the sizes

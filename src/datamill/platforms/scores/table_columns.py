@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Values:
+class RowValues:
     """Values of the rows (n) in seconds or 1 / score, NaN where there is none, and of which kind each is.
 
     `of_seconds` (n) is true where a time was given and false where a score was.
@@ -110,7 +110,7 @@ def read_numbers(table: pl.DataFrame, column: str, lines: Lines) -> FloatArray:
     return numbers.fill_null(float("nan")).to_numpy().copy()
 
 
-def read_values(table: pl.DataFrame, lines: Lines) -> Values:
+def read_values(table: pl.DataFrame, lines: Lines) -> RowValues:
     """The values of the rows, from the column `seconds`, the column `score`, or each where it has one.
 
     Raises:
@@ -143,7 +143,7 @@ def read_values(table: pl.DataFrame, lines: Lines) -> Values:
             f"column {present[0]} holds no value", where=lines.source, remedy="Give at least some of them."
         )
     _refuse_other_units(table, of_seconds, lines)
-    return Values(times, of_seconds)
+    return RowValues(times, of_seconds)
 
 
 def _refuse_not_positive(numbers: FloatArray, column: str, lines: Lines) -> None:
@@ -180,7 +180,7 @@ def _refuse_other_units(
         )
 
 
-def refuse_mixed(names: Sequence[str], values: Values, what: str, lines: Lines) -> None:
+def refuse_mixed(names: Sequence[str], values: RowValues, what: str, lines: Lines) -> None:
     """Refuse a benchmark of which some rows have seconds and others a score.
 
     Raises:

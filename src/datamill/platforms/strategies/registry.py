@@ -9,7 +9,7 @@ from datamill.platforms.methods.shared_covariance import share_covariance
 from datamill.platforms.strategies.from_methods import Ensemble, OneMethod
 from datamill.platforms.strategies.linear.adjusted_r2 import AdjustedR2
 from datamill.platforms.strategies.linear.best_single import BestSingle
-from datamill.platforms.strategies.linear.clock import Clock
+from datamill.platforms.strategies.linear.clock import ProcessorClock
 from datamill.platforms.strategies.linear.clusters import Clusters
 from datamill.platforms.strategies.linear.geometric_mean import GeometricMean
 from datamill.platforms.strategies.linear.mallows_cp import MallowsCp
@@ -18,7 +18,7 @@ from datamill.platforms.strategies.strategy import Strategy
 
 #: All of them, in the order in which they are listed. A new one is a line here.
 _ALL: tuple[Strategy, ...] = (
-    Clock(),
+    ProcessorClock(),
     BestSingle(),
     GeometricMean(),
     Clusters(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from datamill.analysis.hardware.dimension import DimensionAnalysis, FactorEffect
+from datamill.analysis.hardware.dimension import DimensionAnalysis, OtherFactorEffect
 from datamill.analysis.hardware.nested_effects import LevelPair, NestedEffect
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.numbers import (
@@ -62,7 +62,7 @@ def _phrase_pair(pair: LevelPair, found: DimensionAnalysis) -> str:
     return f"at {pair.level} it is {gap} against {pair.against}"
 
 
-def _phrase_factor(item: FactorEffect, found: DimensionAnalysis) -> str:
+def _phrase_factor(item: OtherFactorEffect, found: DimensionAnalysis) -> str:
     effect = item.effect
     change = _spell_change(effect.average, effect.average_interval, found)
     tail = (

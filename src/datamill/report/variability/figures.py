@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from datamill.analysis.distribution.variability import Variability
+from datamill.analysis.distribution.variability import PointVariabilities
 from datamill.analysis.distribution.windows import WindowAnalysis
 from datamill.analysis.model_data.cells import ModelFactor
 from datamill.experiment.errors import InputError
@@ -23,7 +23,9 @@ _MOST_BARS = 80
 _COLOR = "#2f7ec1"
 
 
-def draw_variability(response: str, variability: Variability, factors: Sequence[ModelFactor]) -> Figure:
+def draw_variability(
+    response: str, variability: PointVariabilities, factors: Sequence[ModelFactor]
+) -> Figure:
     """Draw a dot for each design point: its coefficient of variation, on a logarithmic axis.
 
     The factor with the most levels goes down the page; the two with the fewest make columns and rows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from datamill.analysis.distribution.variability import Variability
+from datamill.analysis.distribution.variability import PointVariabilities
 from datamill.analysis.distribution.variability_comparison import FactorVariability
 from datamill.analysis.distribution.windows import WindowAnalysis
 from datamill.report.tables.interval_json import spell_known
@@ -14,7 +14,7 @@ from datamill.report.tests.statement import ResponseNotes
 
 
 def spell_variability(
-    notes: ResponseNotes, variability: Variability, factors: Sequence[FactorVariability]
+    notes: ResponseNotes, variability: PointVariabilities, factors: Sequence[FactorVariability]
 ) -> dict[str, Any]:
     """Write the variability of design points as a JSON object; coefficients are fractions, not percent."""
     return {

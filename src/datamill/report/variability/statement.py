@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamill.analysis.distribution.variability import PointVariability, Variability
+from datamill.analysis.distribution.variability import PointVariabilities, PointVariability
 from datamill.analysis.distribution.variability_comparison import FactorVariability
 from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
 from datamill.analysis.groups.group_comparison import GroupEstimate, PairTest
@@ -40,7 +40,7 @@ _ROUNDING = 1e-9
 
 
 def state_variability(
-    notes: ResponseNotes, variability: Variability, factors: Sequence[FactorVariability]
+    notes: ResponseNotes, variability: PointVariabilities, factors: Sequence[FactorVariability]
 ) -> tuple[Part, ...]:
     """State variability; the first sentences are the answer."""
     sentences = phrase_variability(notes.response, variability, factors)
@@ -65,7 +65,7 @@ def state_variability(
 
 
 def phrase_variability(
-    response: str, variability: Variability, factors: Sequence[FactorVariability]
+    response: str, variability: PointVariabilities, factors: Sequence[FactorVariability]
 ) -> list[str]:
     """What changes variability and how much, or else how large it is; then what was not detected."""
     detected, missed = [], []
@@ -97,7 +97,7 @@ def phrase_variability(
     return [*(detected or [_phrase_range(response, variability)]), *missed]
 
 
-def _phrase_range(response: str, variability: Variability) -> str:
+def _phrase_range(response: str, variability: PointVariabilities) -> str:
     """How large the coefficients of variation are."""
     known = [point for point in variability.points if point.cv is not None]
     if not known:
@@ -184,7 +184,7 @@ def _get_cv(point: PointVariability) -> float:
     return point.cv.estimate
 
 
-def _name_point(variability: Variability, point: PointVariability) -> str:
+def _name_point(variability: PointVariabilities, point: PointVariability) -> str:
     return ", ".join(
         f"{name} = {level}" for name, level in zip(variability.factors, point.levels, strict=True)
     )
@@ -228,7 +228,7 @@ def _phrase_cv(value: Interval, confidence: float) -> str:
     return f"{estimate}% ({format_level(confidence)} interval {low}% or more)"
 
 
-def _tabulate_points(notes: ResponseNotes, variability: Variability) -> list[Part]:
+def _tabulate_points(notes: ResponseNotes, variability: PointVariabilities) -> list[Part]:
     scale = choose_scale(notes.unit, max(abs(point.mean) for point in variability.points))
     mean = f"mean ({scale.unit})" if scale.unit else "mean"
     level = format_level(variability.confidence)
@@ -298,7 +298,9 @@ def _state_pairs(item: FactorVariability) -> list[Part]:
     return parts
 
 
-def collect_warnings(variability: Variability, factors: Sequence[FactorVariability]) -> tuple[str, ...]:
+def collect_warnings(
+    variability: PointVariabilities, factors: Sequence[FactorVariability]
+) -> tuple[str, ...]:
     """What limits the figures of design points and the comparisons of levels, each once."""
     wide = sum(
         point.cv is not None and point.cv.high > _USELESS_RATIO * point.cv.low for point in variability.points

@@ -91,7 +91,7 @@ def list_varied_factors(levels: Iterable[Mapping[str, str]]) -> set[str]:
     return {name for name, seen in found.items() if len(seen) > 1}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class FailingPackages:
     """What is known of packages that have not completed a trial, as trials end.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamill.selection.evaluation.predictions import Evaluation, Prediction, evaluate_predictions
+from datamill.selection.evaluation.predictions import Evaluation, PredictedCase, evaluate_predictions
 from datamill.selection.predictors.case import Case, Fit, keep_labelled
 
 #: Commits that are predicted after each epoch (thesis 2019, 1.8).
@@ -21,7 +21,7 @@ def evaluate_epochs(cases: Sequence[Case], fit: Fit, *, first: int, ahead: int =
     pairs that are predicted; those that are missing are left out, with a warning.
     """
     labelled = keep_labelled(cases)
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings: list[str] = []
     missing = 0
     for benchmark in sorted({case.benchmark for case in labelled}):
@@ -41,7 +41,7 @@ def evaluate_epochs(cases: Sequence[Case], fit: Fit, *, first: int, ahead: int =
             model = fit(training)
             warnings += model.warnings
             predictions += [
-                Prediction(case, model.score(case), model.decides(case), epoch) for case in tested
+                PredictedCase(case, model.score(case), model.decides(case), epoch) for case in tested
             ]
     if missing:
         warnings.append(f"{missing} pairs of an epoch and a commit after it were not among the cases")
@@ -59,7 +59,7 @@ def evaluate_pooled_epochs(cases: Sequence[Case], fit: Fit, *, first: int, ahead
     for case in labelled:
         pairs.setdefault(case.benchmark, {})[case.old_order, case.new_order] = case
     orders = {name: sorted({order for pair in own for order in pair}) for name, own in pairs.items()}
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings: list[str] = []
     for epoch in sorted({order for own in orders.values() for order in own if order >= first}):
         tested = []
@@ -71,7 +71,7 @@ def evaluate_pooled_epochs(cases: Sequence[Case], fit: Fit, *, first: int, ahead
             continue
         model = fit(training)
         warnings += model.warnings
-        predictions += [Prediction(case, model.score(case), model.decides(case), epoch) for case in tested]
+        predictions += [PredictedCase(case, model.score(case), model.decides(case), epoch) for case in tested]
     return evaluate_predictions(f"epochs of all benchmarks, {ahead} ahead", predictions, warnings)
 
 
@@ -85,7 +85,7 @@ def evaluate_walk(cases: Sequence[Case], fit: Fit, *, first: int, window: int | 
     """
     closest = _find_closest(keep_labelled(cases))
     orders = sorted({case.new_order for case in closest})
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings: list[str] = []
     for place, order in enumerate(orders):
         known = orders[max(0, place - window) : place] if window is not None else orders[:place]
@@ -95,7 +95,7 @@ def evaluate_walk(cases: Sequence[Case], fit: Fit, *, first: int, window: int | 
         model = fit(training)
         warnings += model.warnings
         predictions += [
-            Prediction(case, model.score(case), model.decides(case), order)
+            PredictedCase(case, model.score(case), model.decides(case), order)
             for case in closest
             if case.new_order == order
         ]

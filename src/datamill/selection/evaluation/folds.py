@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from datamill.selection.evaluation.predictions import Evaluation, Prediction, evaluate_predictions
+from datamill.selection.evaluation.predictions import Evaluation, PredictedCase, evaluate_predictions
 from datamill.selection.predictors.case import Case, Fit, keep_labelled
 
 LEAK = "neighbouring commits are in training and in test: rates are too good for commits to come"
@@ -45,10 +45,10 @@ def _benchmarks(cases: Sequence[Case]) -> list[str]:
     return sorted({case.benchmark for case in cases})
 
 
-def _fold(cases: list[Case], fit: Fit, folds: int, seed: int) -> tuple[list[Prediction], list[str]]:
+def _fold(cases: list[Case], fit: Fit, folds: int, seed: int) -> tuple[list[PredictedCase], list[str]]:
     order = list(range(len(cases)))
     random.Random(seed).shuffle(order)
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings: list[str] = []
     for part in range(min(folds, len(cases))):
         tested = set(order[part::folds])
@@ -65,7 +65,7 @@ def _fold(cases: list[Case], fit: Fit, folds: int, seed: int) -> tuple[list[Pred
 
 def _predict(
     fit: Fit, training: Sequence[Case], tested: Sequence[Case], part: int
-) -> tuple[list[Prediction], tuple[str, ...]]:
+) -> tuple[list[PredictedCase], tuple[str, ...]]:
     model = fit(training)
-    made = [Prediction(case, model.score(case), model.decides(case), part) for case in tested]
+    made = [PredictedCase(case, model.score(case), model.decides(case), part) for case in tested]
     return made, model.warnings

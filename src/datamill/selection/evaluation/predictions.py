@@ -21,7 +21,7 @@ DISMISSED = (0.5, 0.8, 0.9)
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PredictedCase:
     """A case with what was predicted of it, in the part of the evaluation (fold, epoch) of that number."""
 
     case: Case
@@ -39,7 +39,7 @@ class Evaluation:
     """
 
     method: str
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[PredictedCase, ...]
     hit: Rate
     dismiss: Rate
     area: Area | None
@@ -49,7 +49,7 @@ class Evaluation:
 
 
 def evaluate_predictions(
-    method: str, predictions: Sequence[Prediction], warnings: Sequence[str] = ()
+    method: str, predictions: Sequence[PredictedCase], warnings: Sequence[str] = ()
 ) -> Evaluation:
     """Compare predictions with what was measured.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datamill.selection.evaluation.folds import LEAK, evaluate_per_test
-from datamill.selection.evaluation.predictions import Evaluation, Prediction, evaluate_predictions
+from datamill.selection.evaluation.predictions import Evaluation, PredictedCase, evaluate_predictions
 from datamill.selection.evaluation.rates import Area, Rate, bound_rate, measure_area
 from datamill.selection.predictors.case import Case, Fit, keep_labelled
 
@@ -96,7 +96,7 @@ def measure_areas_by_epoch(evaluation: Evaluation) -> tuple[tuple[int, Area | No
 def evaluate_synthetic(cases: Sequence[Case], fit: Fit, folds: int = 10, seed: int = 0) -> Evaluation:
     """Random folds over pairs of any two versions, a predictor a benchmark (thesis 2015, Table 6.4)."""
     labelled = sorted(keep_labelled(cases), key=lambda case: (case.benchmark, case.new_order, case.old_order))
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings = [LEAK]
     for benchmark in sorted({case.benchmark for case in labelled}):
         own = [case for case in labelled if case.benchmark == benchmark]
@@ -108,7 +108,7 @@ def evaluate_synthetic(cases: Sequence[Case], fit: Fit, folds: int = 10, seed: i
             model = fit(training)
             warnings += model.warnings
             predictions += [
-                Prediction(case, model.score(case), model.decides(case), part) for case in own[part::folds]
+                PredictedCase(case, model.score(case), model.decides(case), part) for case in own[part::folds]
             ]
     return evaluate_predictions("synthetic pairs", predictions, warnings)
 
@@ -117,6 +117,6 @@ def evaluate_across(training: Sequence[Case], tested: Sequence[Case], fit: Fit) 
     """Learn from other projects and predict this one's cases (thesis 2015, 6.5)."""
     model = fit(keep_labelled(training))
     predictions = [
-        Prediction(case, model.score(case), model.decides(case), 0) for case in keep_labelled(tested)
+        PredictedCase(case, model.score(case), model.decides(case), 0) for case in keep_labelled(tested)
     ]
     return evaluate_predictions("cross-project", predictions, model.warnings)

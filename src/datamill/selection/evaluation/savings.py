@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from datamill.selection.evaluation.predictions import Prediction
+from datamill.selection.evaluation.predictions import PredictedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Savings:
 
 
 def count_savings(
-    predictions: Sequence[Prediction],
+    predictions: Sequence[PredictedCase],
     seconds: Mapping[str, float | None] | Callable[[str], float | None],
     repetitions: int,
 ) -> Savings:
@@ -43,7 +43,7 @@ def count_savings(
     costs = {name: ask(name) for name in {item.case.benchmark for item in predictions}}
     known = all(value is not None for value in costs.values()) and bool(costs)
 
-    def add(items: Sequence[Prediction]) -> float | None:
+    def add(items: Sequence[PredictedCase]) -> float | None:
         if not known:
             return None
         return sum((costs[item.case.benchmark] or 0.0) * repetitions for item in items) / 3600

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamill.selection.evaluation.predictions import Evaluation, Prediction, evaluate_predictions
+from datamill.selection.evaluation.predictions import Evaluation, PredictedCase, evaluate_predictions
 from datamill.selection.evaluation.rates import Rate, bound_rate
 from datamill.selection.predictors.case import Case, Fit, keep_labelled
 
@@ -17,7 +17,7 @@ LEAKS = "pairs of far and of near versions are mixed at random: rates are too go
 
 def evaluate_method_1(cases: Sequence[Case], fit: Fit, seed: int = 0) -> Evaluation:
     """Learn from a random 70% of pairs of any two versions, and predict the others (thesis 2019, 1.7)."""
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings = [LEAKS]
     for benchmark, own in _by_benchmark(cases).items():
         order = list(own)
@@ -29,7 +29,7 @@ def evaluate_method_1(cases: Sequence[Case], fit: Fit, seed: int = 0) -> Evaluat
 
 def evaluate_method_2(cases: Sequence[Case], fit: Fit, seed: int = 0) -> Evaluation:
     """Learn from pairs within a random 70% of versions, and predict pairs within the others (2019, 1.7)."""
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings = [LEAKS]
     for benchmark, own in _by_benchmark(cases).items():
         orders = sorted({order for case in own for order in (case.old_order, case.new_order)})
@@ -52,7 +52,7 @@ def evaluate_method_3(cases: Sequence[Case], fit: Fit) -> Evaluation:
 
     Source: thesis 2019, 1.7.
     """
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings: list[str] = []
     for own in _by_benchmark(cases).values():
         boundary = find_boundary([order for case in own for order in (case.old_order, case.new_order)])
@@ -78,7 +78,7 @@ def evaluate_distance(cases: Sequence[Case], fit: Fit) -> tuple[Evaluation, tupl
 
     Cases must hold each later version against that one; what is learnt are closest pairs.
     """
-    predictions: list[Prediction] = []
+    predictions: list[PredictedCase] = []
     warnings: list[str] = []
     for own in _by_benchmark(cases).values():
         orders = sorted({order for case in own for order in (case.old_order, case.new_order)})
@@ -97,7 +97,9 @@ def evaluate_distance(cases: Sequence[Case], fit: Fit) -> tuple[Evaluation, tupl
         model = fit(training)
         warnings += model.warnings
         predictions += [
-            Prediction(case, model.score(case), model.decides(case), place[case.new_order] - place[boundary])
+            PredictedCase(
+                case, model.score(case), model.decides(case), place[case.new_order] - place[boundary]
+            )
             for case in tested
         ]
     rates = []
@@ -128,11 +130,11 @@ def _predict(
     training: Sequence[Case],
     tested: Sequence[Case],
     fit: Fit,
-    predictions: list[Prediction],
+    predictions: list[PredictedCase],
     warnings: list[str],
 ) -> None:
     if not training or not tested:
         return
     model = fit(training)
     warnings += model.warnings
-    predictions += [Prediction(case, model.score(case), model.decides(case), 0) for case in tested]
+    predictions += [PredictedCase(case, model.score(case), model.decides(case), 0) for case in tested]

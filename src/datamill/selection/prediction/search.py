@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SuspectVersion:
     """A version that may have introduced a change.
 
     `probability` is that it did, given that one of the candidates did; `cost_s` what it takes to build and
@@ -39,7 +39,7 @@ def share_probability(scores: Sequence[float], is_identical: Sequence[bool]) -> 
     return [value / total for value in odds] if total else [0.0 for _ in odds]
 
 
-def choose_split(candidates: Sequence[Candidate]) -> int:
+def choose_split(candidates: Sequence[SuspectVersion]) -> int:
     """Return which candidate to measure next: the one that rules out most for its cost.
 
     Measuring a version tells whether the change came with it or before, or after it: the smaller of both
@@ -56,12 +56,12 @@ def choose_split(candidates: Sequence[Candidate]) -> int:
     return best
 
 
-def narrow(candidates: Sequence[Candidate], place: int, *, has_change: bool) -> list[Candidate]:
+def narrow(candidates: Sequence[SuspectVersion], place: int, *, has_change: bool) -> list[SuspectVersion]:
     """Return the candidates that are left after one was measured, with their probabilities anew."""
     left = list(candidates[: place + 1] if has_change else candidates[place + 1 :])
     total = sum(item.probability for item in left)
     return [
-        Candidate(
+        SuspectVersion(
             item.commit,
             item.subject,
             item.program,

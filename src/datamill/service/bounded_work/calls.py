@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import format_duration, format_size
-from datamill.service.bounded_work.child import Answer, Budget, answer_call, hurry
+from datamill.service.bounded_work.child import Budget, CallAnswer, answer_call, hurry
 from datamill.service.bounded_work.departures import Departure, find_departure
 from datamill.service.bounded_work.turns import BusyError, GoneError
 
@@ -138,7 +138,7 @@ class Calls:
 
 def _await_answer(
     ours: Connection, process: ForkServerProcess, budget: Budget, departure: Departure
-) -> Answer | None:
+) -> CallAnswer | None:
     """Return the answer, None when there comes none.
 
     Raises:
@@ -155,7 +155,7 @@ def _await_answer(
         if not process.is_alive() and not ours.poll(0):
             return None
     try:
-        answer: Answer = ours.recv()
+        answer: CallAnswer = ours.recv()
     except (EOFError, OSError):
         process.join(1)
         return None

@@ -46,7 +46,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallAnswer:
     """What became of a function: `value` is what it returned, the error of the input, or a traceback."""
 
     kind: Literal["returned", "refused", "memory", "disk", "deep", "defect"]
@@ -56,27 +56,27 @@ class Answer:
 def answer_call(
     connection: Connection, budget: Budget, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
-    """Call a function within its budget and send its `Answer`; the kernel ends what takes too long."""
+    """Call a function within its budget and send its `CallAnswer`; the kernel ends what takes too long."""
     _confine(budget)
     try:
         # What it says of itself is read on pages and by commands; errors are spelled where they are shown.
         with speaking(speak_command_line):
-            answer = Answer("returned", function(*arguments))
+            answer = CallAnswer("returned", function(*arguments))
     except InputError as problem:
-        answer = Answer("refused", problem)
+        answer = CallAnswer("refused", problem)
     except MemoryError:
-        answer = Answer("memory")
+        answer = CallAnswer("memory")
     except RecursionError:
-        answer = Answer("deep")
+        answer = CallAnswer("deep")
     except OSError as problem:
         full = problem.errno in (errno.EFBIG, errno.ENOSPC)
-        answer = Answer("disk") if full else Answer("defect", traceback.format_exc())
+        answer = CallAnswer("disk") if full else CallAnswer("defect", traceback.format_exc())
     except Exception:  # whatever it is, the coordinator's log should have it
-        answer = Answer("defect", traceback.format_exc())
+        answer = CallAnswer("defect", traceback.format_exc())
     try:
         connection.send(answer)
     except MemoryError:
-        connection.send(Answer("memory"))
+        connection.send(CallAnswer("memory"))
     connection.close()
     # There is nothing to tidy up, and a large heap takes long.
     os._exit(0)

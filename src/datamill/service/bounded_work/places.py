@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from django.contrib.auth.models import User
 
 from datamill.service.bounded_work.departures import find_departure
-from datamill.service.bounded_work.turns import Places, Turns
+from datamill.service.bounded_work.turns import Turns, WorkLimits
 
 #: Memory of the machine for each request that is worked on: what one may take, and as much for all else.
 _BYTES_A_REQUEST = 2 << 30
@@ -26,10 +26,10 @@ _BETWEEN_LOOKS_S = 0.2
 #: Texts that are read, plans that are looked at, archives. Who waits has a turn at the front door: most of
 #: those are left to requests that are answered at once.
 _LOOKS = Turns(
-    Places(count_working(), 2, waiting=8, waiting_each=3, longest_wait_s=60.0, between_s=_BETWEEN_LOOKS_S)
+    WorkLimits(count_working(), 2, waiting=8, waiting_each=3, longest_wait_s=60.0, between_s=_BETWEEN_LOOKS_S)
 )
 #: Experiments that are entered, with all their trials.
-_ENTRIES = Turns(Places(2, 1, waiting=3, waiting_each=1, longest_wait_s=300.0))
+_ENTRIES = Turns(WorkLimits(2, 1, waiting=3, waiting_each=1, longest_wait_s=300.0))
 
 
 @contextmanager

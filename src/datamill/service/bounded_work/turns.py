@@ -31,7 +31,7 @@ class GoneError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class WorkLimits:
     """How many requests work and wait at once, for all users and for each; and the longest wait.
 
     Free places are open to those who wait as well. `between_s` is the least time from one that is begun to
@@ -54,7 +54,7 @@ class _Waiter:
 class Turns:
     """Hands out the places: of those who wait, to the user who was served longest ago."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: WorkLimits) -> None:
         self._places = places
         self._lock = threading.Lock()
         self._working: Counter[str] = Counter()

@@ -48,7 +48,7 @@ COMPLETE_FILE = "complete.json"
 _IN_MEMORY_BYTES = 4 << 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PreparedBundle:
     """A bundle that was checked and is ready to be sent; `counted` trials are in its log."""
 

@@ -25,7 +25,7 @@ class BundleError(Exception):
     """The database does not hold what a bundle needs: what is wrong must be found, not exported."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class BundleLogs:
     """Records sorted by whether they may count.
 

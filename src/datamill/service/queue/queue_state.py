@@ -52,7 +52,7 @@ WHERE a.state IN ('leased', 'taken') AND a.worker_id IN {list}
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _State:
     """What the tables say of all who wait, by the numbers of users, experiments and workers."""
 

@@ -16,7 +16,7 @@ from datamill.service.front_door.framing import find_refusal
 from datamill.service.front_door.kept_threads import make_application
 from datamill.service.front_door.static_files import StaticFiles
 from datamill.service.front_door.visitors.bounds import DoorBounds
-from datamill.service.front_door.visitors.turns import Turns
+from datamill.service.front_door.visitors.turns import VisitorTurns
 from datamill.service.serving.body_limits import LimitedBodies
 
 #: Nobody is to take it for something else than it says, nor to keep it.
@@ -54,7 +54,7 @@ class CoordinatorApplication:
         self._read_health = read_health
         self._files = FileStore()
         application: Any = StaticFiles(make_application())
-        self._django = LimitedBodies(Turns(WatchedClients(application), bounds or DoorBounds()))
+        self._django = LimitedBodies(VisitorTurns(WatchedClients(application), bounds or DoorBounds()))
 
     def drop_abandoned_uploads(self, now_s: float) -> int:
         """Throw away uploads that nobody goes on with; return how many there were."""

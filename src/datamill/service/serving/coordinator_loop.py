@@ -55,7 +55,7 @@ _DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True)
-class Turn:
+class LoopTurn:
     """What one turn of the loop left."""
 
     orders: Sequence[UnsentOrders]
@@ -226,7 +226,7 @@ class CoordinatorLoop:
         stepping: bool,
         again: Collection[str],
         dropped: Mapping[str, int],
-    ) -> Turn:
+    ) -> LoopTurn:
         """Have the writer do its part, again and again while the database is away."""
         while True:
             if self._sent_over != self._link.connection:
@@ -339,7 +339,7 @@ def work_on(
     now_s: float,
     again: Collection[str] = (),
     dropped: Mapping[str, int] = MappingProxyType({}),
-) -> Turn:
+) -> LoopTurn:
     """Do the database's part of a turn in one transaction; runs in the writer's thread.
 
     Args:
@@ -366,7 +366,7 @@ def work_on(
             looks = list_due_looks() if stepping else ()
             screenings = list_due_follow_ups() if stepping else ()
             orders = list_unsent_orders(_MOST_ORDERS, now_s, again)
-            return Turn(orders, pause_s, (), bool(refused), looks, screenings)
+            return LoopTurn(orders, pause_s, (), bool(refused), looks, screenings)
     except _DATABASE_AWAY:
         raise
     except Exception:
@@ -374,7 +374,7 @@ def work_on(
         return _work_in_parts(reports, sent, now_s)
 
 
-def _work_in_parts(reports: Sequence[ReceivedReport], sent: Sequence[UnsentOrders], now_s: float) -> Turn:
+def _work_in_parts(reports: Sequence[ReceivedReport], sent: Sequence[UnsentOrders], now_s: float) -> LoopTurn:
     defects: list[str] = []
     mark_orders_sent(list(sent), now_s)
     for report in reports:
@@ -398,11 +398,11 @@ def _work_in_parts(reports: Sequence[ReceivedReport], sent: Sequence[UnsentOrder
         log.exception("a step of the coordinator failed")
         defects.append(f"a step: {error!r}")
     try:
-        return Turn(list_unsent_orders(_MOST_ORDERS, now_s), pause_s, defects, has_refused=True)
+        return LoopTurn(list_unsent_orders(_MOST_ORDERS, now_s), pause_s, defects, has_refused=True)
     except _DATABASE_AWAY:
         raise
     except DatabaseError as error:
-        return Turn((), pause_s, [*defects, f"orders: {error!r}"])
+        return LoopTurn((), pause_s, [*defects, f"orders: {error!r}"])
 
 
 def _judge_crowds(crowds: Mapping[str, int], now_s: float) -> list[str]:

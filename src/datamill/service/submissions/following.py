@@ -20,7 +20,7 @@ from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.turns import GoneError
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.logs import BundleError
-from datamill.service.coordinator.experiments.follow_ups import Screening, enter_no_follow_up
+from datamill.service.coordinator.experiments.follow_ups import EarlierScreening, enter_no_follow_up
 from datamill.service.models import FleetExperiment
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.parts import MainPart, make_main_submission
@@ -73,7 +73,7 @@ def _follow_up(experiment_id: int) -> None:
     with plan_submission(submission, stored.owner) as planned:
         if planned.missing:
             raise InputError(f"{count_nouns(len(planned.missing), 'file')} of it are no longer here")
-        screening = Screening(experiment_id, msgspec.json.encode(screened), len(screened.survivors))
+        screening = EarlierScreening(experiment_id, msgspec.json.encode(screened), len(screened.survivors))
         submit_experiment(submission, planned, stored.owner, time.time(), screening=screening)
 
 

@@ -20,7 +20,7 @@ from datamill.results.bundles.bundle_head import BUNDLE_FORMAT, BundleFactor, Bu
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.departures import find_departure
 from datamill.service.bounded_work.turns import GoneError
-from datamill.service.coordinator.experiments.follow_ups import Screening
+from datamill.service.coordinator.experiments.follow_ups import EarlierScreening
 from datamill.service.coordinator.experiments.submission import (
     TRIALS_AT_ONCE,
     Entry,
@@ -43,7 +43,7 @@ def submit_experiment(
     user: User,
     now_s: float,
     *,
-    screening: Screening | None = None,
+    screening: EarlierScreening | None = None,
     enter_more: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Look at the files of an experiment, enter it with all its trials, and return its number.

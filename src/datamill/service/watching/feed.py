@@ -44,7 +44,7 @@ _MOST_KEPT_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FeedLook:
     """What one look at an experiment gave."""
 
     latest: Cursor
@@ -63,7 +63,7 @@ class ExperimentReader:
         self._names: dict[str, str] = {}
         self._debug_trials: list[int] | None = None
 
-    def look(self, cursor: Cursor | None) -> Look:
+    def look(self, cursor: Cursor | None) -> FeedLook:
         """Return how far the experiment is, and what is new behind a cursor; None: from now on."""
         began_s = time.monotonic()
         experiment = FleetExperiment.objects.only("id", "state", "state_reason", "ended_unix_s").get(
@@ -83,7 +83,7 @@ class ExperimentReader:
         )
         # What ended it may have come in more pieces than are told at once.
         over = experiment.state in ENDED_EXPERIMENTS and (page is None or page.begin == page.end)
-        return Look(
+        return FeedLook(
             latest,
             page,
             write_body("progress", progress),
@@ -210,7 +210,7 @@ class Feed:
             self.over = True
             self._tell()
 
-    def _take_in(self, look: Look) -> None:
+    def _take_in(self, look: FeedLook) -> None:
         first = self.latest is None
         if look.page is not None and look.page.begin != look.page.end:
             self._news.keep(look.page)

@@ -11,7 +11,7 @@ import polars as pl
 
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.model_data.question import Question, select_model_data
+from datamill.analysis.model_data.question import ModelQuestion, select_model_data
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.verbs.inputs.arguments import take_level_lists
@@ -56,7 +56,7 @@ def read_calls(
     Raises:
         InputError: a column is not there or holds something else; names the file.
     """
-    asked = load_asked_table(data, Question())
+    asked = load_asked_table(data, ModelQuestion())
     table, warnings = asked.table, []
     with locate_errors(asked.source):
         latency = _find_latency(table, latency)
@@ -75,7 +75,7 @@ def read_calls(
         if len({latency, index, binned}) < 3:
             raise InputError("a column is named twice", remedy="Name each once.")
         table = table.with_columns(_count_events(table[binned]).alias(binned))
-        question = Question(
+        question = ModelQuestion(
             response=latency, covariates=(index, binned), where=take_level_lists("where", where)
         )
         selected = select_model_data(table, question, allow_no_factor=True, source=asked.source, first_line=2)

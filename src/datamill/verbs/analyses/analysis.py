@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.model_data.question import Question
+from datamill.analysis.model_data.question import ModelQuestion
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import Figure, shorten_figure
 from datamill.report.page.analysis_page import Section, render_analysis_page
@@ -39,14 +39,14 @@ class Asked(TypedDict, total=False):
     where: Mapping[str, str | Sequence[str]]
 
 
-def build_question(asked: Asked, verb: Callable[..., object]) -> Question:
+def build_question(asked: Asked, verb: Callable[..., object]) -> ModelQuestion:
     """Return the question that a verb was asked as a record.
 
     Raises:
         InputError: the verb has no such argument, or one is not of its kind.
     """
     refuse_unknown(verb, asked, Asked.__annotations__)
-    return Question(
+    return ModelQuestion(
         response=take_name("response", asked.get("response")),
         factors=take_names("factors", asked.get("factors")),
         covariates=take_names("covariates", asked.get("covariates")),
@@ -59,7 +59,7 @@ def build_question(asked: Asked, verb: Callable[..., object]) -> Question:
     )
 
 
-def build_groups_question(asked: Asked, verb: Callable[..., object]) -> Question:
+def build_groups_question(asked: Asked, verb: Callable[..., object]) -> ModelQuestion:
     """Return the question that a verb without a model was asked: one about groups.
 
     Raises:

@@ -13,7 +13,7 @@ import polars as pl
 from datamill.analysis.model_data.formula import parse_model_formula
 from datamill.analysis.model_data.identifiers import ask_about_identifiers
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.model_data.question import ModelData, Question, list_columns, select_model_data
+from datamill.analysis.model_data.question import ModelData, ModelQuestion, list_columns, select_model_data
 from datamill.analysis.model_data.unit_columns import name_unit_columns
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
@@ -39,7 +39,7 @@ class Data:
     source: str
     notes: tuple[str, ...] = ()
 
-    def ask_about_identifiers(self, question: Question) -> None:
+    def ask_about_identifiers(self, question: ModelQuestion) -> None:
         """Ask whether a factor of very many levels is one; see the function of that name.
 
         Raises:
@@ -69,7 +69,7 @@ class Data:
 
 def read_data(
     data: Any,
-    question: Question,
+    question: ModelQuestion,
     *,
     average: bool = True,
     allow_no_factor: bool = False,
@@ -90,7 +90,7 @@ def read_data(
     return read
 
 
-def refuse_hardware(observations: Observations, question: Question) -> None:
+def refuse_hardware(observations: Observations, question: ModelQuestion) -> None:
     """Refuse dimensions of hardware of a tidy table in a model that takes trials for independent.
 
     Raises:
@@ -108,7 +108,7 @@ def refuse_hardware(observations: Observations, question: Question) -> None:
             )
 
 
-def _read_selected(data: Any, question: Question, *, average: bool, allow_no_factor: bool) -> Data:
+def _read_selected(data: Any, question: ModelQuestion, *, average: bool, allow_no_factor: bool) -> Data:
     """Read a table or bundle, and select the observations that are asked for.
 
     `data` is the path of a CSV or Parquet file or of a bundle, or a table: polars, pandas, Arrow, a
@@ -152,7 +152,7 @@ def _read_selected(data: Any, question: Question, *, average: bool, allow_no_fac
     return Data(selected, None, str(file))
 
 
-def _read_bundle(folder: Path, question: Question, *, average: bool, allow_no_factor: bool) -> Data:
+def _read_bundle(folder: Path, question: ModelQuestion, *, average: bool, allow_no_factor: bool) -> Data:
     bundle = open_bundle(folder)
     if not question.response and not question.formula.partition("~")[1]:
         question = replace(question, response=bundle.experiment.responses[0].name)
@@ -170,7 +170,7 @@ def _read_bundle(folder: Path, question: Question, *, average: bool, allow_no_fa
     return Data(selected, bundle.experiment, str(folder), warn_of_stopping(bundle))
 
 
-def _refuse_odd_columns(table: pl.DataFrame, question: Question) -> None:
+def _refuse_odd_columns(table: pl.DataFrame, question: ModelQuestion) -> None:
     """Refuse columns of types that have neither numbers nor a text for each value."""
     named = (*list_columns(question), *question.factors, *question.blocks, question.trial)
     for name in dict.fromkeys(named):
@@ -192,7 +192,7 @@ class AskedTable:
     """
 
     table: pl.DataFrame
-    question: Question
+    question: ModelQuestion
     experiment: Experiment | None
     levels: Mapping[str, Sequence[str]]
     usual_order: int | None
@@ -211,7 +211,7 @@ class AskedTable:
         return self.experiment.alpha if self.experiment else usual
 
 
-def load_asked_table(data: Any, question: Question) -> AskedTable:
+def load_asked_table(data: Any, question: ModelQuestion) -> AskedTable:
     """Load the whole table of a path or bundle, or one in memory.
 
     Of a bundle its first response is asked for, unless the question names one.

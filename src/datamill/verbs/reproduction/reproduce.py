@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from datamill.analysis.reproduction.reproduce import Execution, judge_reproduction
+from datamill.analysis.reproduction.reproduce import ExecutedExperiment, judge_reproduction
 from datamill.analysis.reproduction.reproduction import USUAL_ALPHA, USUAL_MARGIN, Reproduction
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import count_nouns
@@ -79,7 +79,7 @@ def reproduce(
     """
     share = parse_share(margin, where="margin")
     alpha = take_alpha(alpha)
-    executions: list[Execution] = []
+    executions: list[ExecutedExperiment] = []
     seen: list[set[tuple[str, int]]] = []
     for name, given in (("original", original), ("re-run", rerun)):
         if not isinstance(given, (str, Path)):
@@ -92,7 +92,9 @@ def reproduce(
             bundle = open_bundle(folder)
             records = bundle.read_records()
             seen.append({(record.trial_id, record.started_unix_ns) for record in records})
-            executions.append(Execution(bundle.experiment, bundle.design, bundle.build_table(records)))
+            executions.append(
+                ExecutedExperiment(bundle.experiment, bundle.design, bundle.build_table(records))
+            )
     if common := len(seen[0] & seen[1]):
         raise InputError(
             f"both hold the same {count_nouns(common, 'trial')}: a re-run makes trials anew",

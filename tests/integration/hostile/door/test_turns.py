@@ -7,7 +7,7 @@ from typing import Any
 
 from integration.hostile.door.quick_doors import PATIENCE_S, QUICK
 
-from datamill.service.front_door.visitors.turns import MOST_OF_ORIGIN, Turns
+from datamill.service.front_door.visitors.turns import MOST_OF_ORIGIN, VisitorTurns
 
 
 def test_few_requests_of_an_origin_are_answered_at_a_time_and_slow_bodies_hold_no_turn() -> None:
@@ -25,7 +25,7 @@ def test_few_requests_of_an_origin_are_answered_at_a_time_and_slow_bodies_hold_n
             running[0] -= 1
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        turns = Turns(slow, QUICK)
+        turns = VisitorTurns(slow, QUICK)
         sent: list[Any] = []
 
         async def send(message: Any) -> None:

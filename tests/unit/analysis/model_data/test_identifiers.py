@@ -10,7 +10,7 @@ import pytest
 from faces.python_verbs import FACTOR_VERBS
 
 import datamill
-from datamill.analysis.model_data.question import Question, select_model_data
+from datamill.analysis.model_data.question import ModelQuestion, select_model_data
 from datamill.experiment.errors import InputError
 
 
@@ -45,10 +45,10 @@ def test_a_factor_of_an_experiment_may_have_a_level_for_each_trial() -> None:
         "id", value="y", trial_id="id", response=pl.lit("t"), valid=pl.lit(value=True)
     )
     known = {"id": [f"run {row}" for row in range(1200)]}
-    found = select_model_data(tidy, Question(factors=("id",)), levels=known)
+    found = select_model_data(tidy, ModelQuestion(factors=("id",)), levels=known)
     assert found.observations.cells.n == 1200
     with pytest.raises(InputError, match="id has 1200 levels in 1200 observations"):
-        select_model_data(tidy, Question(factors=("id",)))
+        select_model_data(tidy, ModelQuestion(factors=("id",)))
 
 
 def test_pairs_are_blocks_of_few_observations() -> None:

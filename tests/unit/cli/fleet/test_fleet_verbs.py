@@ -21,8 +21,10 @@ from datamill.cli.coordinator.coordinator_settings import read_settings
 from datamill.cli.coordinator.event_stream import StreamEvent, follow_experiment
 from datamill.cli.experiment.new import new
 from datamill.cli.fleet.fetch import describe_counts
-from datamill.cli.fleet.submit import describe_plan, naming_file, submit
+from datamill.cli.fleet.submission.show_plan import describe_plan
+from datamill.cli.fleet.submit import submit
 from datamill.cli.fleet.watch import FleetProgress, describe_progress
+from datamill.conduct.fleet.pack_submission import naming_file
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.bundles import FleetSummary
 from datamill.protocol.api.events import EndNews, EventLine, OutputNews, ProgressNews

@@ -10,7 +10,7 @@ import pytest
 
 from datamill.execution.diagnosis.examine import examine
 from datamill.execution.diagnosis.finding import Finding, summarize_findings
-from datamill.execution.diagnosis.machine_facts import MachineFacts
+from datamill.execution.diagnosis.machine_state import MachineState
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.protocol.fleet import CompilerVersion, GuestOffer, Inventory
 from datamill.protocol.offers import FactorOffer, MissingLevel
@@ -18,7 +18,7 @@ from datamill.protocol.trial import SCHEMA_VERSION, HostFacts
 
 GIB = 1024**3
 #: A quiet machine of one's own, with all that measuring can use.
-MACHINE = MachineFacts(
+MACHINE = MachineState(
     python="3.12.1",
     load=0.02,
     processors=8,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datamill.execution.diagnosis.machine_facts import MachineFacts, read_machine
+from datamill.execution.diagnosis.machine_state import MachineState, read_machine
 
 LAPTOP = {
     "proc/loadavg": "0.52 0.58 0.59 1/767 1234",
@@ -32,7 +32,7 @@ LAPTOP = {
 }
 
 
-def play(root: Path, files: dict[str, str]) -> MachineFacts:
+def play(root: Path, files: dict[str, str]) -> MachineState:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from made.planted_study import Point, plan_study
 
 import datamill
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
-from datamill.analysis.reproduction.reproduce import Execution, judge_reproduction
+from datamill.analysis.reproduction.reproduce import ExecutedExperiment, judge_reproduction
 from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.json import format_experiment_json
 from datamill.verbs.reproduction.reproduce import Reproduce
@@ -53,12 +53,12 @@ def make_versions() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["version", "build", "execution", "measurement", "value"], orient="row")
 
 
-def make_executions() -> list[Execution]:
+def make_executions() -> list[ExecutedExperiment]:
     def draw(rng: np.random.Generator, point: Point) -> float:
         return float((0.9 if point["package"] == "b" else 1.0) * (1 + 0.02 * rng.standard_normal()))
 
     studies = [plan_study({"package": ("a", "b")}, draw, replicates=6, seed=seed) for seed in (1, 2)]
-    return [Execution(experiment, design, table) for experiment, design, table, _ in studies]
+    return [ExecutedExperiment(experiment, design, table) for experiment, design, table, _ in studies]
 
 
 def make_events() -> pl.DataFrame:

@@ -9,7 +9,7 @@ from datamill.selection.history.records import Version
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.prediction.commit_prediction import predict_commit
 from datamill.selection.prediction.direction import LearnedDirection, learn_direction
-from datamill.selection.prediction.search import Candidate, choose_split, narrow, share_probability
+from datamill.selection.prediction.search import SuspectVersion, choose_split, narrow, share_probability
 from datamill.selection.prediction.trained_model import TrainedModel, decode_model
 from datamill.selection.predictors.case import Case
 from datamill.selection.predictors.perphecy import fit_perphecy
@@ -124,9 +124,9 @@ def test_a_search_measures_where_most_is_ruled_out_and_never_an_equal_program():
     assert shares[2] == 0.0
     assert sum(shares) == pytest.approx(1.0)
     assert shares[1] == max(shares)
-    cheap = [Candidate(str(place), "", "", 0.5, 0.25, 1.0) for place in range(4)]
+    cheap = [SuspectVersion(str(place), "", "", 0.5, 0.25, 1.0) for place in range(4)]
     assert choose_split(cheap) == 1
-    dear = [*cheap[:1], Candidate("1", "", "", 0.5, 0.25, 10.0), *cheap[2:]]
+    dear = [*cheap[:1], SuspectVersion("1", "", "", 0.5, 0.25, 10.0), *cheap[2:]]
     assert choose_split(dear) == 0
     assert [item.commit for item in narrow(cheap, 1, has_change=True)] == ["0", "1"]
     assert [item.commit for item in narrow(cheap, 1, has_change=False)] == ["2", "3"]

@@ -1,6 +1,7 @@
 //! What a factor of the process of `run.sh` is: one file in one of the folders beside this one, and
 //! one line in the registry ([`super::PROCESS_FACTORS`]).
 
+use datamill_probe::ChildStep;
 use datamill_protocol::{FactorOffer, FactorStage, MissingLevel};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -30,12 +31,25 @@ pub trait ProcessFactor: Sync {
     fn sets_variable(&self, _name: &str) -> bool {
         false
     }
+    /// Whether a variable of this name counts as its own whoever sets it, so that no other factor may.
+    fn reserves_variable(&self, _name: &str) -> bool {
+        false
+    }
     /// What the author of a package can do that sets such a variable.
     fn variable_remedy(&self) -> &'static str {
         "Take the variable out of the env file, or the factor out of the experiment."
     }
     /// Brings `run.sh` to a level; the error says why this host cannot, without a full stop.
     fn apply(&self, level: &Self::Level, conditions: &mut RunConditions) -> Result<(), String>;
+    /// The step of the launched process that sets it; absent when it is set otherwise.
+    fn set_at(&self) -> Option<ChildStep> {
+        None
+    }
+    /// The level that the environment shows which is handed to `execve`, of a factor of which nothing else
+    /// tells and whose level may be another one in each execution; absent when only a process can show it.
+    fn read_back_handed(&self, _environment: &[u8]) -> Option<Reading> {
+        None
+    }
     /// What the calling process sees of it; `environment` is what the kernel delivered.
     fn observe(&self, environment: &[u8]) -> Self::Seen;
     /// The level at which a process is that was launched as `run.sh` will be and that saw this.
@@ -74,10 +88,16 @@ pub trait RegisteredFactor: Sync {
     fn check(&self, text: &str) -> Result<(), String>;
     /// Whether it sets this variable.
     fn sets_variable(&self, name: &str) -> bool;
+    /// Whether a variable of this name counts as its own whoever sets it.
+    fn reserves_variable(&self, name: &str) -> bool;
     /// What the author of a package can do that sets such a variable.
     fn variable_remedy(&self) -> &'static str;
     /// Brings `run.sh` to a level.
     fn apply(&self, text: &str, conditions: &mut RunConditions) -> Result<(), String>;
+    /// The step of the launched process that sets it.
+    fn set_at(&self) -> Option<ChildStep>;
+    /// The level that the environment shows which is handed to `execve`.
+    fn read_back_handed(&self, environment: &[u8]) -> Option<Reading>;
     /// What the calling process sees of it.
     fn observe(&self, environment: &[u8]) -> Result<Value, String>;
     /// The level that a process has which saw this.
@@ -105,12 +125,24 @@ impl<F: ProcessFactor> RegisteredFactor for F {
         ProcessFactor::sets_variable(self, name)
     }
 
+    fn reserves_variable(&self, name: &str) -> bool {
+        ProcessFactor::reserves_variable(self, name)
+    }
+
     fn variable_remedy(&self) -> &'static str {
         ProcessFactor::variable_remedy(self)
     }
 
     fn apply(&self, text: &str, conditions: &mut RunConditions) -> Result<(), String> {
         ProcessFactor::apply(self, &ProcessFactor::parse(self, text)?, conditions)
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        ProcessFactor::set_at(self)
+    }
+
+    fn read_back_handed(&self, environment: &[u8]) -> Option<Reading> {
+        ProcessFactor::read_back_handed(self, environment)
     }
 
     fn observe(&self, environment: &[u8]) -> Result<Value, String> {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::PROCESS_FACTORS;
 use super::factor::RegisteredFactor;
-use super::handed::HANDED_FACTORS;
 
 /// Levels of the process factors, all understood; an absent one leaves its factor as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,11 +41,9 @@ impl ProcessLevels {
         self.asked.is_empty()
     }
 
-    /// Those that the environment alone shows, and those that only a process can show.
-    pub fn split_handed(&self) -> (Self, Self) {
-        let is_handed = |(name, _): &(&str, String)| HANDED_FACTORS.contains(name);
-        let (handed, others) = self.asked.clone().into_iter().partition(is_handed);
-        (Self { asked: handed }, Self { asked: others })
+    /// Asks no more for a factor.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.asked.remove(name);
     }
 
     /// Whether this host has what is asked for; the error says why not, without a full stop.

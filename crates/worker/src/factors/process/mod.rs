@@ -12,10 +12,10 @@ mod number_lists;
 mod read_back;
 mod scheduling;
 
+use datamill_probe::ChildStep;
 use datamill_protocol::FactorOffer;
 
 pub use conditions::{RunConditions, prepare_command, prepare_run};
-pub use environment::is_padding_name;
 use factor::RegisteredFactor;
 pub use handed::read_back_handed;
 pub use levels::ProcessLevels;
@@ -43,4 +43,18 @@ static PROCESS_FACTORS: [&dyn RegisteredFactor; 12] = [
 pub fn offer_factors() -> Vec<FactorOffer> {
     let factors = PROCESS_FACTORS.iter();
     factors.map(|factor| factor.offer()).collect()
+}
+
+/// The factor that is set at this step of a launched process.
+pub fn find_factor_set_at(step: ChildStep) -> Option<&'static str> {
+    let mut factors = PROCESS_FACTORS.iter();
+    let factor = factors.find(|factor| factor.set_at() == Some(step))?;
+    Some(factor.name())
+}
+
+/// The factor for which a variable of this name counts, whoever sets it.
+pub fn find_reserving_factor(variable: &str) -> Option<&'static str> {
+    let mut factors = PROCESS_FACTORS.iter();
+    let factor = factors.find(|factor| factor.reserves_variable(variable))?;
+    Some(factor.name())
 }

@@ -11,7 +11,7 @@ use datamill_protocol::{FactorFacts, Failure, FailureKind, Phase};
 use super::folder::Manifest;
 use super::verbs::{VerbCall, parse_level_line, run_verb};
 use crate::factors::fact::fact;
-use crate::factors::process::is_padding_name;
+use crate::factors::process::find_reserving_factor;
 use crate::interrupt::Interrupt;
 use crate::trouble::{Step, failure, io_failure};
 use crate::world::{World, copy_tree};
@@ -158,9 +158,9 @@ fn parse_variables(printed: &str) -> Result<Vec<(String, String)>, String> {
 }
 
 fn put_variable(environment: &mut Vec<CString>, name: &str, value: &str) -> Result<(), String> {
-    if is_padding_name(name) {
+    if let Some(factor) = find_reserving_factor(name) {
         return Err(format!(
-            "its `set` printed {name}, a name that the factor env_padding uses"
+            "its `set` printed {name}, a name that the factor {factor} uses"
         ));
     }
     let start = format!("{name}=");

@@ -95,7 +95,7 @@ def are_trials_nested(observations: Observations) -> bool:
     return bool(np.all(first[trials] == of_row))
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ErrorEngine:
     """Gives the errors of a problem's coefficients at one quantile after another, by one method."""
 

@@ -12,14 +12,15 @@ from rich.text import Text
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient
 from datamill.cli.coordinator.event_stream import follow_experiment
 from datamill.cli.fleet.fetch import fetch_bundle
-from datamill.cli.fleet.submit import pack_files, print_plan, send
+from datamill.cli.fleet.submission.send_submission import send
+from datamill.cli.fleet.submission.show_plan import print_plan
 from datamill.cli.fleet.watch import FleetProgress
+from datamill.conduct.fleet.pack_submission import pack_submission, request_submission
 from datamill.conduct.fleet.take_home import TakenHome
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.experiments import ExperimentLine
 from datamill.protocol.api.plans import SubmissionPlan
-from datamill.protocol.api.submissions import SubmissionRequest
 
 
 class AskedFleet:
@@ -33,35 +34,34 @@ class AskedFleet:
         """The coordinator's address."""
         return self._coordinator.url
 
-    def choose_machine(self, found: ExperimentFile) -> str:
+    def choose_machine(self, found: FoundExperiment) -> str:
         """Return the machine that the coordinator would give an experiment.
 
         Raises:
             InputError: no machine of the fleet can have it.
         """
         with tempfile.TemporaryDirectory(prefix="datamill-submit-") as folder:
-            files, _ = pack_files(found, Path(folder))
-        body = SubmissionRequest(found.text, files, found.path.name)
+            body = request_submission(found, pack_submission(found, Path(folder)))
         plan = self._coordinator.post("/experiments/plan", SubmissionPlan, body)
         if not plan.workers:
             raise InputError("no machine of the fleet takes part", where=self.url)
         return plan.workers[0].name
 
-    def submit(self, found: ExperimentFile) -> int:
+    def submit(self, found: FoundExperiment) -> int:
         """Show the plan of an experiment, submit it, and return its number.
 
         Raises:
             InputError: the coordinator refuses, or no machine can have it.
         """
         with tempfile.TemporaryDirectory(prefix="datamill-submit-") as folder:
-            files, archives = pack_files(found, Path(folder))
-            body = SubmissionRequest(found.text, files, found.path.name)
+            packed = pack_submission(found, Path(folder))
+            body = request_submission(found, packed)
             plan = self._coordinator.post("/experiments/plan", SubmissionPlan, body)
             # What is built or counted is not estimated: warnings about that are about nothing.
             shown = replace(plan, warnings=()) if plan.debug == "only" else plan
             print_plan(shown, self._console)
             body = replace(body, plan=plan.digest)
-            number = send(self._coordinator, body, plan.missing_files, archives, self._console).id
+            number = send(self._coordinator, body, plan.missing_files, packed.archives, self._console).id
         told = f"Submitted as experiment {number}. It goes on by itself; this command takes it home."
         self._console.print(Text(told, style="green"))
         return number

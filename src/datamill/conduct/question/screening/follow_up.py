@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import FoundExperiment, read_experiment_file
 from datamill.execution.here import list_pending_trials
 from datamill.experiment.errors import InputError
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, NO_LOAD
@@ -43,7 +43,7 @@ class ScreenedFactor:
         return f"{self.factor}: {done} ({self.reason})"
 
 
-def read_follow_up(folder: Path, file: Path | None) -> tuple[ExperimentFile, tuple[str, ...]]:
+def read_follow_up(folder: Path, file: Path | None) -> tuple[FoundExperiment, tuple[str, ...]]:
     """Return the experiment that follows a screening, and what was decided, line by line.
 
     Its packages and question are the screening's, or those of `file`. What survived is crossed, each at its

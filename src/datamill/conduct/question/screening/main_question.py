@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import FoundExperiment, read_experiment_file
 from datamill.conduct.question.screening.follow_up import apply_decisions, decide_factors
 from datamill.conduct.question.screening.screening_first import list_unscreened
 from datamill.design.machines import MACHINE_FACTOR
@@ -20,7 +20,7 @@ from datamill.results.judgement.screened import ScreenedFirst, ScreenedLevels
 
 def read_main_question(
     folder: Path, text: str, *, name: str
-) -> tuple[ExperimentFile, ScreenedFirst, tuple[str, ...]]:
+) -> tuple[FoundExperiment, ScreenedFirst, tuple[str, ...]]:
     """Return the experiment that a screening came before, with its survivors, and what the screening found.
 
     Args:

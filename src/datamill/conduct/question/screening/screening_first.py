@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS
 from datamill.experiment.file.parse import parse_experiment
@@ -69,7 +69,7 @@ def write_screening(text: str, *, name: str) -> str:
     return written
 
 
-def read_screening_question(file: ExperimentFile) -> ExperimentFile:
+def read_screening_question(file: FoundExperiment) -> FoundExperiment:
     """Return the screening that comes before an experiment, with what that brings along.
 
     Raises:

@@ -10,7 +10,11 @@ from pathlib import Path
 
 from datamill.conduct.selection.collecting.commands import describe_problem, execute, fill_command
 from datamill.conduct.selection.store.kept_binaries import list_variables
-from datamill.conduct.selection.store.selection_store import PlannedExecution, SelectionStore, Session
+from datamill.conduct.selection.store.selection_store import (
+    MeasuringSession,
+    PlannedExecution,
+    SelectionStore,
+)
 from datamill.execution.command_session import CommandSession
 from datamill.selection.history.records import Observation, Version
 from datamill.selection.history.settings import SelectionSettings
@@ -22,7 +26,7 @@ def plan_session(
     store: SelectionStore,
     observations: Sequence[Observation],
     seed: int,
-) -> Session | None:
+) -> MeasuringSession | None:
     """Plan the executions that are missing, in random order; None where nothing is.
 
     A program that was measured in an earlier session is measured again beside one that descends from it:
@@ -52,14 +56,14 @@ def plan_session(
     if not order:
         return None
     random.Random(seed).shuffle(order)
-    return Session(
+    return MeasuringSession(
         f"{time.time_ns()}-{seed}",
         tuple(PlannedExecution(program, name, place) for place, (program, name) in enumerate(order)),
     )
 
 
 def measure_session(
-    session: Session,
+    session: MeasuringSession,
     settings: SelectionSettings,
     store: SelectionStore,
     worker: CommandSession,

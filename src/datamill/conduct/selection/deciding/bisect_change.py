@@ -26,7 +26,7 @@ from datamill.selection.history.records import COUNTED_WAY, Observation, Version
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.history.truth import Truth, judge_counts, judge_times
 from datamill.selection.indicators.evidence import Evidence
-from datamill.selection.prediction.search import Candidate, choose_split, narrow, share_probability
+from datamill.selection.prediction.search import SuspectVersion, choose_split, narrow, share_probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Bisection:
     good: str
     bad: str
     ratio: float | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[SuspectVersion, ...]
     steps: tuple[MeasuredStep, ...]
     found: str | None
     warnings: tuple[str, ...]
@@ -145,7 +145,7 @@ def _build_chain(
 
 def _list_candidates(
     project: Project, trained: object, benchmark: str, start: Version, versions: Sequence[Version]
-) -> list[Candidate]:
+) -> list[SuspectVersion]:
     from datamill.selection.prediction.trained_model import TrainedModel
 
     assert isinstance(trained, TrainedModel)
@@ -175,7 +175,7 @@ def _list_candidates(
         before = version
     shares = share_probability(scores, same)
     return [
-        Candidate(version.commit, version.subject, version.program, score, share, cost)
+        SuspectVersion(version.commit, version.subject, version.program, score, share, cost)
         for version, score, share in zip(versions, scores, shares, strict=True)
     ]
 

@@ -83,7 +83,7 @@ def collect_on_fleet(
     return replace(outcome, warnings=(*outcome.warnings, *experiments.list_warnings()))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Collector:
     """What one call of the command has left to do, and has done by experiments."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from datamill.conduct.question.read_files import ExperimentFile, read_experiment_file
+from datamill.conduct.question.read_files import FoundExperiment, read_experiment_file
 from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.fleet.fetched.kept_experiment import keep_experiment
@@ -21,8 +21,8 @@ from datamill.conduct.selection.store.fleet_origin import (
     ORIGIN_FILE,
     SUBMITTED_FILE,
     FleetOrigin,
+    PendingSubmission,
     Purpose,
-    Submission,
     forget_submission,
     read_origin,
     read_submission,
@@ -104,7 +104,7 @@ class Experiments:
         project = _NOT_IN_NAMES.sub("-", settings.name or self.history.top.name)[:30]
         name = f"{purpose}-{project}-{secrets.token_hex(4)}"
 
-        def write(machine: str | None) -> ExperimentFile:
+        def write(machine: str | None) -> FoundExperiment:
             write_experiment(
                 folder,
                 name,
@@ -124,7 +124,7 @@ class Experiments:
             origin = FleetOrigin(chosen)
             store.write_json(ORIGIN_FILE, origin)
         found = write(origin.machine)
-        submission = Submission(purpose, name, self.fleet.url)
+        submission = PendingSubmission(purpose, name, self.fleet.url)
         store.write_json(SUBMITTED_FILE, submission)
         try:
             number = self.fleet.submit(found)
@@ -137,7 +137,7 @@ class Experiments:
         shutil.rmtree(folder, ignore_errors=True)
         self._take(submission)
 
-    def _take(self, submission: Submission) -> None:
+    def _take(self, submission: PendingSubmission) -> None:
         """Wait for an experiment and take it home: kept twice, it is kept once."""
         store = self.project.store
         self.fleet.follow(submission.number)

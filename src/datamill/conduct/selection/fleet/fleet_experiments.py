@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from datamill.conduct.fleet.take_home import TakenHome
-from datamill.conduct.question.read_files import ExperimentFile
+from datamill.conduct.question.read_files import FoundExperiment
 
 
 class FleetExperiments(Protocol):
@@ -17,11 +17,11 @@ class FleetExperiments(Protocol):
         """The coordinator's address."""
         ...
 
-    def choose_machine(self, found: ExperimentFile) -> str:
+    def choose_machine(self, found: FoundExperiment) -> str:
         """Return the machine that the coordinator would give an experiment."""
         ...
 
-    def submit(self, found: ExperimentFile) -> int:
+    def submit(self, found: FoundExperiment) -> int:
         """Submit an experiment, and return its number."""
         ...
 

@@ -26,7 +26,7 @@ class FleetOrigin(msgspec.Struct, frozen=True):
     hardware: dict[str, str] = {}
 
 
-class Submission(msgspec.Struct, frozen=True):
+class PendingSubmission(msgspec.Struct, frozen=True):
     """An experiment of the fleet that is not in the store yet.
 
     It is written down before it is submitted: `number` is 0 until the coordinator has told it, and `name`
@@ -44,9 +44,9 @@ def read_origin(store: SelectionStore) -> FleetOrigin | None:
     return store.read_json(ORIGIN_FILE, FleetOrigin)
 
 
-def read_submission(store: SelectionStore) -> Submission | None:
+def read_submission(store: SelectionStore) -> PendingSubmission | None:
     """Return the experiment that is under way, or None."""
-    return store.read_json(SUBMITTED_FILE, Submission)
+    return store.read_json(SUBMITTED_FILE, PendingSubmission)
 
 
 def forget_submission(store: SelectionStore) -> None:

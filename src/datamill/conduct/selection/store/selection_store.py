@@ -60,7 +60,7 @@ class PlannedExecution(msgspec.Struct, frozen=True):
     place: int
 
 
-class Session(msgspec.Struct, frozen=True):
+class MeasuringSession(msgspec.Struct, frozen=True):
     """Executions in one random order."""
 
     name: str
@@ -234,9 +234,9 @@ class SelectionStore:
         """Replace counted instructions."""
         self.write_json("counts.json", tuple(counts))
 
-    def read_session(self) -> Session | None:
+    def read_session(self) -> MeasuringSession | None:
         """Return the session that is under way."""
-        return self.read_json("session.json", Session)
+        return self.read_json("session.json", MeasuringSession)
 
     def write_json(self, name: str, content: object) -> None:
         """Replace a file."""

@@ -15,7 +15,7 @@ CLOCK = "clock_mhz"
 
 
 @dataclass(frozen=True, slots=True)
-class Clock(LinearStrategy):
+class ProcessorClock(LinearStrategy):
     """Seconds by the clock in MHz: a purposely naive model (thesis 2015, Figure 7.2a)."""
 
     name: str = "clock"

@@ -15,7 +15,7 @@ from datamill.experiment.messages.numbers import (
 )
 from datamill.platforms.evaluation.platform_evaluation import PlatformEvaluation
 from datamill.platforms.evaluation.size_errors import SizeErrors
-from datamill.platforms.evaluation.thresholds import Threshold, ThresholdCurve
+from datamill.platforms.evaluation.thresholds import FitThreshold, ThresholdCurve
 from datamill.platforms.evaluation.worst_models import WorstModels
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Layout, build_table
@@ -163,9 +163,9 @@ def _state_thresholds(curve: ThresholdCurve, level: str) -> list[Part]:
     return [Heading(title), BLANK, build_table(head, rows, 0, layout=Layout(is_folded=True))]
 
 
-def _choose_thresholds(curve: ThresholdCurve) -> list[Threshold]:
+def _choose_thresholds(curve: ThresholdCurve) -> list[FitThreshold]:
     """Those that leave what is nearest to the shares that are shown."""
-    chosen: dict[float, Threshold] = {}
+    chosen: dict[float, FitThreshold] = {}
     for share in _SHARES_SHOWN:
         nearest = min(curve.thresholds, key=lambda item: abs(item.share.estimate - share))
         chosen[nearest.adjusted_r2] = nearest

@@ -29,7 +29,7 @@ RESPONSE_KEY, UNIT_KEY = "datamill.response", "datamill.unit"
 _PROCESSORS = re.compile(r"(.+)-([0-9]+)$")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Growing:
     """Measurements of one benchmark in one process while its lines are read."""
 

@@ -19,7 +19,7 @@ from datamill.service.coordinator.leasing.leases import (
 )
 from datamill.service.coordinator.leasing.quarantines import find_quarantine, list_quarantined
 from datamill.service.coordinator.leasing.standings import list_stopping_experiments
-from datamill.service.coordinator.sharing.waiting import Place, list_turns
+from datamill.service.coordinator.sharing.waiting import ChosenTrial, list_turns
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.state.rows import execute_for, insert_rows, select_rows
 from datamill.service.models import Attempt, FleetExperiment
@@ -33,7 +33,7 @@ _ATTEMPT = (
     "outcome", "rebooted", "start_s", "inner_start_s", "share", "priority", "turn_unix_s",
 )  # fmt: skip
 #: Rows of trials as they are lent, each with its place in its worker's queue.
-_Turns = Sequence[tuple[Place, tuple[Any, ...]]]
+_Turns = Sequence[tuple[ChosenTrial, tuple[Any, ...]]]
 
 
 def lease_trials(now_s: float, worker_ids: Collection[str] | None = None) -> int:
@@ -88,7 +88,7 @@ def _find_next(
     return turns, load_stored_experiments(row[5] for row in rows.values()) if turns else {}
 
 
-def _read_leased(place: Place, row: tuple[Any, ...]) -> LeasedTrial:
+def _read_leased(place: ChosenTrial, row: tuple[Any, ...]) -> LeasedTrial:
     _, trial_id, purpose, reboot, before, experiment_id, _, plan, policy = row
     key = f"{experiment_id}.{trial_id}.{before + 1}"
     reboots = bool(reboot) or place.begins_anew

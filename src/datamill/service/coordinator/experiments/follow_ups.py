@@ -20,7 +20,7 @@ WHERE state = 'completed' AND follow IS NOT NULL AND follow_reason IS NULL ORDER
 
 
 @dataclass(frozen=True, slots=True)
-class Screening:
+class EarlierScreening:
     """The screening before an experiment: its number, what it found as JSON, and how many survived."""
 
     experiment_id: int
@@ -33,7 +33,7 @@ def list_due_follow_ups() -> list[int]:
     return [number for (number,) in select_rows(_DUE)]
 
 
-def note_follow_up(screening: Screening, number: int, now_s: float) -> None:
+def note_follow_up(screening: EarlierScreening, number: int, now_s: float) -> None:
     """Say which experiment follows a screening, in the transaction that enters it: only one ever does.
 
     Raises:

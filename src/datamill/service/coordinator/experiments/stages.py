@@ -64,7 +64,7 @@ class StageNames:
         return trial.levels.get(MACHINE_FACTOR, self._only)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Stages:
     """Builds and profiles of an experiment: by name, a trial of the design that each is like.
 

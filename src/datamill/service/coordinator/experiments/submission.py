@@ -21,7 +21,7 @@ from datamill.experiment.experiment import Experiment as Asked
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.coordinator.experiments.design_pieces import DesignPieces
 from datamill.service.coordinator.experiments.experiments import ENTERING, drop_entry
-from datamill.service.coordinator.experiments.follow_ups import Screening, note_follow_up
+from datamill.service.coordinator.experiments.follow_ups import EarlierScreening, note_follow_up
 from datamill.service.coordinator.experiments.repeated_submission import check_repetition
 from datamill.service.coordinator.experiments.stages import (
     StageName,
@@ -80,7 +80,7 @@ class NewExperiment:
     trials: Collection[PlannedTrial] | None = None
     once: bool = False
     follow: bytes | None = None
-    screening: Screening | None = None
+    screening: EarlierScreening | None = None
     enter_more: Callable[[int], None] = lambda _: None
 
     @property
@@ -175,7 +175,7 @@ class Entry:
         rows = _TrialRows(stored.id, asked, digests, places)
         insert_rows(Trial, _COLUMNS, rows.list_debug(self._debug, first=-len(self._debug)))
         if asked.fleet.debug != "only":
-            _insert_stages(rows, plan, self._stages, first=-len(self._debug))
+            self._stages = _insert_stages(rows, plan, self._stages, first=-len(self._debug))
             self._rows = rows.list_design(plan, new.planned, self._stages)
             if asked.until is not None:
                 self._batches = find_batches(asked, new.planned)
@@ -348,19 +348,22 @@ def _plan_debug_trials(
     ]
 
 
-def _insert_stages(rows: _TrialRows, plan: FleetPlan, stages: Stages, first: int) -> None:
-    """Insert a trial for each profile, before all others, and for each build, before these."""
+def _insert_stages(rows: _TrialRows, plan: FleetPlan, stages: Stages, first: int) -> Stages:
+    """Insert a trial for each profile, before all others, and each build, before these, and return them."""
     builds, profiles = number_stages(stages.builds, "build"), number_stages(stages.profiles, "profile")
     profiled_from = first - len(profiles)
     if builds:
         insert_rows(Trial, _COLUMNS, rows.list_builds(builds, plan, first=profiled_from - len(builds)))
-        stages.build_rows = read_stage_rows(rows.experiment_id, builds, TrialPurpose.BUILD)
+        stored = read_stage_rows(rows.experiment_id, builds, TrialPurpose.BUILD)
+        stages = replace(stages, build_rows=stored)
     if profiles:
         insert_rows(Trial, _COLUMNS, rows.list_profiles(profiles, plan, stages, first=profiled_from))
-        stages.profile_rows = read_stage_rows(rows.experiment_id, profiles, TrialPurpose.PROFILE)
+        stored = read_stage_rows(rows.experiment_id, profiles, TrialPurpose.PROFILE)
+        stages = replace(stages, profile_rows=stored)
+    return stages
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _TrialRows:
     """Makes rows of trials, one at a time: a million of them must not be in memory twice."""
 

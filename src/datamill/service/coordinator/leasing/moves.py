@@ -37,7 +37,7 @@ class _StoredFactors(msgspec.Struct, frozen=True):
     factors: tuple[DesignFactor, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MovePlanner:
     """Finds equivalent workers, each (experiment, worker, package) once, and gives them turns."""
 

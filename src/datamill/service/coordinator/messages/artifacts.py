@@ -34,7 +34,7 @@ def _is_file_name(name: str) -> bool:
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ArtifactBook:
     """Artifacts of a batch of reports, beside the files in the store."""
 

@@ -118,7 +118,7 @@ def _refuse(report: ReceivedReport, reason: str, now_s: float) -> Ingested:
     return Ingested(refused=tuple(refusals.sentences))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Batch:
     """One batch of reports."""
 

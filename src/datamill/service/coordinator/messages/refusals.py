@@ -12,7 +12,7 @@ MOST_TOLD = 100
 _PERIOD_S = 3600.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RefusalBook:
     """Refusals of a batch of reports."""
 

@@ -26,7 +26,7 @@ SELECT worker_id, name, inventory, policy, hardware FROM datamill_worker WHERE w
 """
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Machine:
     """A machine as it is known; inventory and policy are JSON as they were told."""
 
@@ -36,7 +36,7 @@ class _Machine:
     hardware: Mapping[HardwareDimension, str]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MachineBook:
     """The machines of a batch."""
 

@@ -59,7 +59,7 @@ _LENT = "SELECT owner_id, COUNT(*) FROM datamill_worker WHERE state IN ('idle', 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChosenTrial:
     """Whose turn it is on a worker: a trial, and what its attempt keeps of the queue.
 
     `begins_anew` says that the trial's block was begun before others had the machine: it is rebooted again.
@@ -87,7 +87,9 @@ class _Candidate:
     latest: tuple[Any, ...]
 
 
-def list_turns(now_s: float, worker_ids: Collection[str] | None, passed_over: Collection[int]) -> list[Place]:
+def list_turns(
+    now_s: float, worker_ids: Collection[str] | None, passed_over: Collection[int]
+) -> list[ChosenTrial]:
     """Return whose turn it is on each idle worker, or each of those named, for which somebody waits.
 
     Experiments that are `passed_over` get none.
@@ -143,12 +145,12 @@ def _read_candidate(row: tuple[Any, ...], lent: dict[int, int], now_s: float) ->
     )
 
 
-def _choose(worker_id: str, found: Sequence[_Candidate], now_s: float) -> Place | None:
+def _choose(worker_id: str, found: Sequence[_Candidate], now_s: float) -> ChosenTrial | None:
     """Return whose turn it is: a block that is under way goes on, since its trials share a boot."""
     for item in found:
         if item.goes_on:
             start_s, inner_start_s, share, priority, turn_unix_s = item.latest
-            return Place(
+            return ChosenTrial(
                 worker_id, item.trial_row, start_s, inner_start_s, share, priority, turn_unix_s, False
             )
     clock_s = found[0].latest[0] or 0.0 if found else 0.0
@@ -157,7 +159,7 @@ def _choose(worker_id: str, found: Sequence[_Candidate], now_s: float) -> Place 
         return None
     chosen = next(item for item in found if item.flow is turn.flow)
     flow = chosen.flow
-    return Place(
+    return ChosenTrial(
         worker_id,
         chosen.trial_row,
         turn.start_s,

@@ -15,7 +15,7 @@ MOST_OF_ORIGIN = 8
 MOST_OF_NEAR = 24
 
 
-class Turns:
+class VisitorTurns:
     """An ASGI application before another that answers few requests at a time, in the order of their coming.
 
     A request takes its turn when all of its body is here, so that nobody holds one by sending slowly, and
@@ -87,7 +87,7 @@ class Turns:
 class _Turn:
     """The turn of one request, taken and given back once."""
 
-    def __init__(self, turns: Turns, origin: str) -> None:
+    def __init__(self, turns: VisitorTurns, origin: str) -> None:
         self._turns = turns
         self._origin = origin
         self._was_taken = False

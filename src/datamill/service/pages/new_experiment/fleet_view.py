@@ -59,7 +59,7 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FactorGroup:
     """Factors that are set at the same stage; `included` are chosen, and it is shown open if any is."""
 
     title: str
@@ -134,11 +134,11 @@ def mark_included(dimensions: Sequence[Dimension], shares: dict[str, int]) -> li
     ]
 
 
-def group_software(dimensions: Sequence[Dimension]) -> list[Group]:
+def group_software(dimensions: Sequence[Dimension]) -> list[FactorGroup]:
     """Return the factors that have several levels, by the stage at which they are set."""
     groups = []
     for stage, (title, text) in STAGE_WORDS.items():
         items = tuple(item for item in dimensions if item.group == stage and (item.choice or item.included))
         included = sum(item.included for item in items)
-        groups.append(Group(title, text, items, included, stage == "build" or included > 0))
+        groups.append(FactorGroup(title, text, items, included, stage == "build" or included > 0))
     return groups

@@ -9,7 +9,7 @@ import pytest
 
 import datamill
 from datamill.analysis.model_data.observations import Observations
-from datamill.analysis.model_data.question import Question, select_model_data
+from datamill.analysis.model_data.question import ModelQuestion, select_model_data
 from datamill.analysis.quantile.model import fit_quantiles
 from datamill.analysis.quantile.quantile_model import QuantileModel
 from datamill.cli.analyze.quantiles import parse_quantiles
@@ -36,7 +36,7 @@ def fit(
         unit=pl.lit("s"),
         valid=pl.lit(value=True),
     )
-    data = select_model_data(table, Question(order=factors))
+    data = select_model_data(table, ModelQuestion(order=factors))
     return data.observations, fit_quantiles(data, quantiles, replicates=399, **options)
 
 
@@ -69,7 +69,7 @@ def test_what_the_observations_are_too_few_for_is_no_headline() -> None:
     claims, too_few = 0, 0
     for seed in range(200):
         table = pl.DataFrame({"f": ["a", "b"] * 20, "y": rng.lognormal(size=40)})
-        data = select_model_data(table, Question("y", ("f",)))
+        data = select_model_data(table, ModelQuestion("y", ("f",)))
         model = fit_quantiles(data, [0.5, 0.8, 0.99], replicates=199, seed=seed)
         claims += not state_quantiles(model, "y", "")[0].startswith(
             "No effect on y was detected at any quantile from 0.5 to 0.8, which these data suffice for"
@@ -83,7 +83,7 @@ def test_what_the_observations_are_too_few_for_is_no_headline() -> None:
 def test_where_no_quantile_has_enough_observations_nothing_is_claimed_but_what_was_measured() -> None:
     table = pl.DataFrame({"f": ["a", "b"] * 30, "y": np.arange(60.0)})
     table = table.with_columns(pl.when(pl.col("f") == "b").then(pl.col("y") + 1000).otherwise("y").alias("y"))
-    model = fit_quantiles(select_model_data(table, Question("y", ("f",))), [0.99], replicates=99)
+    model = fit_quantiles(select_model_data(table, ModelQuestion("y", ("f",))), [0.99], replicates=99)
     assert any("intervals at 95% hold in 92% by counts" in warning for warning in model.warnings)
     (sentence,) = state_quantiles(model, "y", "")
     assert sentence.startswith("These data do not tell whether f changes the 0.99 quantile of y: that takes")
@@ -121,12 +121,12 @@ def test_a_quantile_says_how_many_observations_it_needs() -> None:
 
 def test_ties_and_crossing_quantiles_are_told() -> None:
     table = pl.DataFrame({"f": ["a", "b"] * 200, "y": np.floor(np.arange(400) % 7 / 2)})
-    model = fit_quantiles(select_model_data(table, Question("y", ("f",))), [0.5], replicates=99)
+    model = fit_quantiles(select_model_data(table, ModelQuestion("y", ("f",))), [0.5], replicates=99)
     assert any("only 4 distinct values in 400 observations" in warning for warning in model.warnings)
     rng = np.random.default_rng(8)
     x = rng.uniform(0, 1, 30)
     table = pl.DataFrame({"x": x, "y": rng.standard_normal(30) * (1.1 - x)})
-    data = select_model_data(table, Question("y", covariates=("x",), factors=(), formula=""))
+    data = select_model_data(table, ModelQuestion("y", covariates=("x",), factors=(), formula=""))
     model = fit_quantiles(data, list(np.arange(0.05, 1, 0.05)), errors="iid")
     assert model.crossings > 0
     assert any("a higher quantile is fitted below a lower one" in warning for warning in model.warnings)
@@ -160,7 +160,7 @@ def test_values_told_apart_far_finer_than_the_intervals_are_no_ties_that_matter(
         latency = np.floor(rng.exponential(1500, n) / step) * step
         table = pl.DataFrame({"f": ["a", "b"] * (n // 2), "latency_ns": latency})
         assert table["latency_ns"].n_unique() < 0.2 * n
-        data = select_model_data(table, Question("latency_ns", ("f",)))
+        data = select_model_data(table, ModelQuestion("latency_ns", ("f",)))
         model = fit_quantiles(data, [0.5, 0.9], replicates=199)
         assert any("distinct values" in warning for warning in model.warnings) == told
 
@@ -173,7 +173,7 @@ def test_quantiles_are_read_one_by_one_and_as_ranges() -> None:
 def test_nid_errors_say_where_too_little_lies_beyond_the_quantile() -> None:
     rng = np.random.default_rng(5)
     table = pl.DataFrame({"f": ["a", "b"] * 40, "y": rng.pareto(1.5, 80)})
-    data = select_model_data(table, Question("y", ("f",)))
+    data = select_model_data(table, ModelQuestion("y", ("f",)))
     for quantile, told in ((0.5, False), (0.85, False), (0.95, True)):
         model = fit_quantiles(data, [quantile], errors="nid")
         assert (
@@ -186,7 +186,7 @@ def test_covariates_have_a_bootstrap_as_long_as_it_takes_seconds() -> None:
     rng = np.random.default_rng(6)
     for n, expected in ((9_000, ("rows", 499)), (20_000, ("rows", 199)), (300_000, ("nid", None))):
         table = pl.DataFrame({"x": rng.uniform(1, 5, n), "y": rng.standard_normal(n)})
-        data = select_model_data(table, Question("y", covariates=("x",), factors=(), formula=""))
+        data = select_model_data(table, ModelQuestion("y", covariates=("x",), factors=(), formula=""))
         model = fit_quantiles(data, [0.5])
         assert (model.errors, model.replicates) == expected
 
@@ -204,7 +204,7 @@ def test_effects_too_small_for_decimals_are_told_with_a_power_of_ten() -> None:
 def test_few_observations_are_told_by_the_median_and_not_by_a_quantile_that_is_no_tail() -> None:
     rng = np.random.default_rng(2)
     table = pl.DataFrame({"f": ["a", "b"] * 12, "y": rng.normal(size=24) + np.tile([0.0, 10.0], 12)})
-    data = select_model_data(table, Question("y", ("f",)))
+    data = select_model_data(table, ModelQuestion("y", ("f",)))
     model = fit_quantiles(data, [0.3, 0.5, 0.7, 0.99], replicates=99)
     assert [fit.quantile for fit in model.fits if not fit.extreme][-1] == 0.7
     assert "f changes the median of y by" in state_quantiles(model, "y", "")[0]
@@ -215,7 +215,7 @@ def test_few_observations_are_told_by_the_median_and_not_by_a_quantile_that_is_n
 def test_of_two_tails_that_take_more_observations_the_upper_one_is_told_of_all_factors() -> None:
     rng = np.random.default_rng(2)
     table = pl.DataFrame({"f": ["a", "b"] * 20, "g": ["x", "x", "y", "y"] * 10, "y": rng.normal(size=40)})
-    data = select_model_data(table, Question("y", ("f", "g"), order=2))
+    data = select_model_data(table, ModelQuestion("y", ("f", "g"), order=2))
     model = fit_quantiles(data, [0.01, 0.99], replicates=99)
     (sentence,) = state_quantiles(model, "y", "")
     assert sentence.startswith("These data do not tell whether f, g, f × g change the 0.99 quantile of y:")

@@ -73,6 +73,10 @@ impl ProcessFactor for EnvPadding {
         is_padding_name(name)
     }
 
+    fn reserves_variable(&self, name: &str) -> bool {
+        is_padding_name(name)
+    }
+
     fn variable_remedy(&self) -> &'static str {
         "Rename the variable; PAD and one letter are taken."
     }
@@ -80,6 +84,14 @@ impl ProcessFactor for EnvPadding {
     fn apply(&self, level: &u64, conditions: &mut RunConditions) -> Result<(), String> {
         conditions.last_variables.extend(padding_variables(*level));
         Ok(())
+    }
+
+    fn read_back_handed(&self, environment: &[u8]) -> Option<Reading> {
+        let bytes = padding_bytes(environment);
+        let evidence = format!(
+            "The environment that was handed to execve has {bytes} bytes of padding; no process was asked what it got."
+        );
+        Some((Some(bytes.to_string()), evidence))
     }
 
     fn observe(&self, environment: &[u8]) -> u64 {
@@ -95,7 +107,7 @@ impl ProcessFactor for EnvPadding {
 }
 
 /// Bytes of the padding variables among NUL-terminated strings, their NULs included.
-pub fn padding_bytes(environment: &[u8]) -> u64 {
+fn padding_bytes(environment: &[u8]) -> u64 {
     environment
         .split_inclusive(|byte| *byte == 0)
         .filter(|string| is_padding(string))
@@ -108,7 +120,7 @@ fn is_padding(string: &[u8]) -> bool {
 }
 
 /// Whether a variable of the package would be taken for padding.
-pub fn is_padding_name(name: &str) -> bool {
+fn is_padding_name(name: &str) -> bool {
     is_padding(format!("{name}=").as_bytes())
 }
 

@@ -5,6 +5,6 @@ mod installed_locales;
 mod locale;
 mod user_name_length;
 
-pub use env_padding::{EnvPadding, is_padding_name, padding_bytes};
+pub use env_padding::EnvPadding;
 pub use locale::Locale;
 pub use user_name_length::UserNameLength;

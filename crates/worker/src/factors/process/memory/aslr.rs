@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use datamill_probe::ChildStep;
 use datamill_protocol::FactorOffer;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,10 @@ impl ProcessFactor for Aslr {
     fn apply(&self, level: &bool, conditions: &mut RunConditions) -> Result<(), String> {
         conditions.settings.address_randomization = Some(*level);
         Ok(())
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        Some(ChildStep::Layout)
     }
 
     fn observe(&self, _environment: &[u8]) -> Addresses {

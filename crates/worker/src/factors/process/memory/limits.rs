@@ -1,6 +1,6 @@
 //! `stack_limit` and `heap_limit`: resource limits of `run.sh`.
 
-use datamill_probe::{Limit, ProcessSettings};
+use datamill_probe::{ChildStep, Limit, ProcessSettings};
 use datamill_protocol::FactorOffer;
 use rustix::process::Resource;
 
@@ -23,6 +23,8 @@ pub struct LimitFactor {
     least: u64,
     /// What a trial is held to besides, as far as anything is.
     ceiling: fn() -> Option<u64>,
+    /// The step of the launched process that sets it.
+    step: ChildStep,
     /// Where it is set.
     place: fn(&mut ProcessSettings) -> &mut Option<Limit>,
     /// The soft limit of a process for which nobody asks, by its hard limit.
@@ -36,6 +38,7 @@ pub const STACK_LIMIT: LimitFactor = LimitFactor {
     resource: Resource::Stack,
     least: 128 * 1024,
     ceiling: || None,
+    step: ChildStep::StackLimit,
     place: |settings| &mut settings.stack_limit,
     default: |hard| USUAL_STACK_BYTES.min(hard),
 };
@@ -47,6 +50,7 @@ pub const HEAP_LIMIT: LimitFactor = LimitFactor {
     resource: Resource::Data,
     least: 1 << 20,
     ceiling: memory_ceiling,
+    step: ChildStep::HeapLimit,
     place: |settings| &mut settings.heap_limit,
     default: |hard| own_limit(Resource::Data).0.min(hard),
 };
@@ -82,6 +86,10 @@ impl ProcessFactor for LimitFactor {
     fn apply(&self, level: &LimitLevel, conditions: &mut RunConditions) -> Result<(), String> {
         *(self.place)(&mut conditions.settings) = level.limit();
         Ok(())
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        Some(self.step)
     }
 
     fn observe(&self, _environment: &[u8]) -> (u64, u64) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use datamill_probe::{BitSet, MemoryPolicy};
+use datamill_probe::{BitSet, ChildStep, MemoryPolicy};
 use datamill_protocol::{FactorOffer, FactorStage};
 
 use crate::factors::process::conditions::RunConditions;
@@ -54,6 +54,10 @@ impl ProcessFactor for NumaPolicy {
     fn apply(&self, level: &NumaLevel, conditions: &mut RunConditions) -> Result<(), String> {
         conditions.settings.memory_policy = Some(level.choose(&memory_nodes())?);
         Ok(())
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        Some(ChildStep::MemoryPolicy)
     }
 
     fn observe(&self, _environment: &[u8]) -> (Option<i32>, Vec<u64>) {

@@ -1,6 +1,6 @@
 //! `cpu_set`: the processors that `run.sh` may run on.
 
-use datamill_probe::{BitSet, ProcessorSet};
+use datamill_probe::{BitSet, ChildStep, ProcessorSet};
 use datamill_protocol::FactorOffer;
 
 use super::permissions::{own_processors, usable_processors};
@@ -46,6 +46,10 @@ impl ProcessFactor for CpuSet {
     fn apply(&self, level: &CpuSetLevel, conditions: &mut RunConditions) -> Result<(), String> {
         conditions.settings.processors = Some(level.choose(&usable_processors())?);
         Ok(())
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        Some(ChildStep::Processors)
     }
 
     fn observe(&self, _environment: &[u8]) -> Vec<u64> {

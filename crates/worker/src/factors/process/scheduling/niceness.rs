@@ -1,5 +1,6 @@
 //! `niceness`: the weight of `run.sh` among the processes of its policy.
 
+use datamill_probe::ChildStep;
 use datamill_protocol::FactorOffer;
 
 use super::permissions::Permissions;
@@ -43,6 +44,10 @@ impl ProcessFactor for Niceness {
     fn apply(&self, level: &i32, conditions: &mut RunConditions) -> Result<(), String> {
         conditions.settings.niceness = Some(*level);
         Ok(())
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        Some(ChildStep::Niceness)
     }
 
     fn observe(&self, _environment: &[u8]) -> i32 {

@@ -1,6 +1,6 @@
 //! `scheduler_policy`: the policy under which the kernel schedules `run.sh`.
 
-use datamill_probe::SchedulingPolicy;
+use datamill_probe::{ChildStep, SchedulingPolicy};
 use datamill_protocol::FactorOffer;
 
 use super::permissions::Permissions;
@@ -54,6 +54,10 @@ impl ProcessFactor for SchedulerPolicy {
     ) -> Result<(), String> {
         conditions.settings.policy = Some(*level);
         Ok(())
+    }
+
+    fn set_at(&self) -> Option<ChildStep> {
+        Some(ChildStep::Policy)
     }
 
     fn observe(&self, _environment: &[u8]) -> (i32, i32) {

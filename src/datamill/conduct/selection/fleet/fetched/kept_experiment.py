@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,7 +20,12 @@ from datamill.conduct.selection.fleet.fetched.fetched_archives import (
 from datamill.conduct.selection.fleet.fetched.fetched_builds import read_builds
 from datamill.conduct.selection.fleet.fetched.fetched_counts import keep_counts
 from datamill.conduct.selection.fleet.fetched.fetched_times import read_times
-from datamill.conduct.selection.store.fleet_origin import ORIGIN_FILE, FleetOrigin, Submission, read_origin
+from datamill.conduct.selection.store.fleet_origin import (
+    ORIGIN_FILE,
+    FleetOrigin,
+    PendingSubmission,
+    read_origin,
+)
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.protocol.api.bundles import BundleProfile, FleetSummary
@@ -30,7 +35,7 @@ _MATTERS = ("arch", "cpu_model", "memory", "kernel", "distribution", "compiler")
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class KeptExperiment:
     """What an experiment gave: how many versions were built or failed to, and what is left out and why."""
 
@@ -39,7 +44,7 @@ class KeptExperiment:
 
 
 def keep_experiment(
-    taken: TakenHome, submission: Submission, project: Project, history: GitHistory
+    taken: TakenHome, submission: PendingSubmission, project: Project, history: GitHistory
 ) -> KeptExperiment:
     """Put what an experiment found into the store; the same experiment again changes nothing.
 
@@ -73,7 +78,7 @@ def keep_experiment(
                 own, project.settings, history, project.store, project.store.folder / "unpacked"
             )
             keep_builds(made, history, project.store)
-            kept.builds = len(made)
+            kept = replace(kept, builds=len(made))
         else:
             for trial in own:
                 _keep_counts_of(trial, project, origin, kept)

@@ -25,7 +25,7 @@ _MOST_TEXT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ExperimentVersion:
     """An experiment as one of several: its verdict where it has one, packages by name, machines."""
 
     experiment: FleetExperiment
@@ -40,7 +40,7 @@ class Version:
 class Difference:
     """What differs from the first: lines of the file as a unified difference, packages, machines."""
 
-    version: Version
+    version: ExperimentVersion
     lines: tuple[tuple[str, str], ...]
     shortened: bool
     packages: tuple[tuple[str, str, str], ...]
@@ -54,7 +54,7 @@ def compare_experiments(request: HttpRequest) -> HttpResponse:
     """Up to eight experiments that the user may see, the first of which is what others are compared with."""
     user = find_user(request)
     numbers = list(dict.fromkeys(request.GET.getlist("id")))
-    shown: list[Version] = []
+    shown: list[ExperimentVersion] = []
     context: dict[str, object] = {"asked": " ".join(numbers[:_MOST])[:200]}
     words = " ".join(numbers).replace(",", " ").replace("#", " ").split()
     try:
@@ -83,7 +83,7 @@ def compare_experiments(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _read_version(experiment: FleetExperiment) -> Version:
+def _read_version(experiment: FleetExperiment) -> ExperimentVersion:
     head = msgspec.json.decode(bytes(experiment.head), type=BundleHead)
     files = (*head.packages, *head.loads)
     packages = {item.name: item.sha256 for item in files} | {item.name: item.sha256 for item in head.factors}
@@ -93,7 +93,7 @@ def _read_version(experiment: FleetExperiment) -> Version:
     by_machine = dict(counts.values_list("worker__name", "trials"))
     ended = experiment.state in ENDED_EXPERIMENTS
     kept = recall_verdict(experiment) if ended else None
-    return Version(
+    return ExperimentVersion(
         experiment,
         "" if kept is None else kept.headline,
         ended and kept is None and bool(by_machine),
@@ -103,7 +103,7 @@ def _read_version(experiment: FleetExperiment) -> Version:
     )
 
 
-def _compare(first: Version, other: Version) -> Difference:
+def _compare(first: ExperimentVersion, other: ExperimentVersion) -> Difference:
     lines = _diff(first.experiment.text, other.experiment.text)
     names = dict.fromkeys((*first.packages, *other.packages))
     packages = tuple(

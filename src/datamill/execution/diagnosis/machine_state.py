@@ -15,7 +15,7 @@ _PROCESSORS = "sys/devices/system/cpu"
 
 
 @dataclass(frozen=True, slots=True)
-class MachineFacts:
+class MachineState:
     """Settings and state of a machine; None and empty: it does not tell.
 
     Args:
@@ -57,12 +57,12 @@ class MachineFacts:
     free_bytes: int | None = None
 
 
-def read_machine(root: Path = Path("/"), folder: Path = Path()) -> MachineFacts:
+def read_machine(root: Path = Path("/"), folder: Path = Path()) -> MachineState:
     """Return what this machine tells; experiments would leave their results in `folder`."""
     processors = root / _PROCESSORS
     load = _read(root / "proc/loadavg").split()
     signs = (sign for sign in _CONTAINER_SIGNS if (root / sign).exists())
-    return MachineFacts(
+    return MachineState(
         python=platform.python_version(),
         load=float(load[0]) if load else None,
         processors=os.cpu_count() or 1,

@@ -1,0 +1,1 @@
+"""A submission as its command and others show and send it."""

@@ -1,0 +1,1 @@
+"""Tables that go to other tools, and what came from them."""
