@@ -271,8 +271,9 @@ def _suggest_analysis(
     elif factors and rows.select("trial_id", *factors).n_unique() <= points:
         note = (
             f"each combination of {', '.join(factors)} was measured in one process only, so that chance "
-            "cannot be told from an effect: measure in several processes (for Go, run go test several times "
-            "instead of -count), or state with --independent that measurements inside one are independent"
+            "and effects cannot be told apart: measure in several processes (for Go, run go test several "
+            "times instead of -count), or state with --independent that measurements inside one are "
+            "independent"
         )
     if factors and not note:
         words[2] = "anova"
