@@ -138,6 +138,32 @@ def draw_latencies() -> pl.DataFrame:
     )
 
 
+def write_fleet_tables(folder: Path) -> None:
+    """What `datamill fetch --tables` brings of experiment 3: two levels of optimisation on two machines."""
+    random = np.random.default_rng(4)
+    rows = [
+        {
+            "trial_id": f"{optimization}-{machine}-{trial}",
+            "package": "a",
+            "response": "wall_time",
+            "unit": "s",
+            "value": pace + random.normal(0, 0.1),
+            "valid": True,
+            "levels": [
+                {"key": "optimization", "value": optimization},
+                {"key": "machine", "value": machine},
+            ],
+            "context": [{"key": "cpu_model", "value": "EPYC"}],
+        }
+        for optimization, pace in (("-O0", 2.0), ("-O2", 1.0))
+        for machine in ("amber", "beryl")
+        for trial in range(6)
+    ]
+    part = folder / "experiment=3"
+    part.mkdir(parents=True)
+    pl.DataFrame(rows).write_parquet(part / "part.parquet")
+
+
 def draw_sizes() -> pl.DataFrame:
     """Times of two packages by the size of their input."""
     rows = [

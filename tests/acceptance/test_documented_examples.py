@@ -12,7 +12,7 @@ from documents import Block, list_blocks
 
 import datamill
 from acceptance.conftest import Command
-from acceptance.shown_files import draw_latencies, draw_measurements, make_pilot
+from acceptance.shown_files import draw_latencies, draw_measurements, make_pilot, write_fleet_tables
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.toml_text import format_toml
 from datamill.experiment.gate.gate_file import parse_gate
@@ -31,6 +31,7 @@ def shown_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages name."""
     folder = tmp_path_factory.mktemp("shown")
     make_pilot(folder / "my-bundle")
+    write_fleet_tables(folder / "DIR")
     for name, versions in (("pilot", 1), ("old", 1), ("new", 1), ("table", 1), ("nightly", 6)):
         draw_measurements(versions).write_csv(folder / f"{name}.csv")
     return folder
