@@ -43,7 +43,7 @@ direction = "lower"
 MEASURED = """
 [experiment]
 name = "measured"
-replicates = 3
+replicates = 2
 seed = 3
 [[package]]
 name = "one"
@@ -82,7 +82,7 @@ def make_shown_files(folder: Path) -> None:
     draw_sizes().write_csv(folder / "sizes.csv")
     write_scores(folder)
     # Levels of gzip differ much on it, so that a timing is over soon.
-    letters = np.random.default_rng(2).choice(list("acgt"), 100_000)
+    letters = np.random.default_rng(2).choice(list("acgt"), 60_000)
     (folder / "f").write_text("".join(letters))
     (folder / "script.py").write_text("kept = []\nfor number in range(1000):\n    kept.append(number)\n")
     (folder / "studies").symlink_to(ROOT / "studies")
@@ -107,10 +107,10 @@ def compile_programs(folder: Path) -> None:
 
 
 def write_scores(folder: Path) -> None:
-    """Times of a suite's eight benchmarks on eight machines, and of an application on five of them."""
+    """Times of a suite's six benchmarks on eight machines, and of an application on five of them."""
     random = np.random.default_rng(18)
     speeds = np.exp(random.normal(size=(8, 2)) * (0.5, 0.4))
-    shares = random.uniform(0.1, 0.9, 9)
+    shares = random.uniform(0.1, 0.9, 7)
     times = 100 * (shares / speeds[:, :1] + (1 - shares) / speeds[:, 1:])
     times *= np.exp(0.01 * random.normal(size=times.shape))
     machines = string.ascii_lowercase[:8]
@@ -118,12 +118,12 @@ def write_scores(folder: Path) -> None:
         [
             (machine, f"b{place}", times[row, place])
             for row, machine in enumerate(machines)
-            for place in range(8)
+            for place in range(6)
         ],
         schema=["machine", "benchmark", "seconds"],
         orient="row",
     ).write_csv(folder / "scores.csv")
-    pl.DataFrame({"machine": list(machines[:5]), "seconds": times[:5, 8]}).write_csv(folder / "times.csv")
+    pl.DataFrame({"machine": list(machines[:5]), "seconds": times[:5, 6]}).write_csv(folder / "times.csv")
 
 
 def draw_latencies() -> pl.DataFrame:
