@@ -10,6 +10,8 @@ from typing import Any
 
 import hypothesis
 import pytest
+from acceptance.usage.unexecuted import tell_unexecuted
+from faces.documents import list_commands
 from reference.r_answers import asks_r
 from running.attack_table import format_attacks, is_attack
 from running.machine_turn import having_the_machine
@@ -55,6 +57,9 @@ GROUPS = {
     "browser": ("tests/browser/",),
     "simulation": ("tests/simulation/",),
 }
+
+#: The test that executes commands of README and docs, and leaves some out.
+DOCUMENTED = "test_documented_commands.py::test_each_command_is_executed"
 
 #: How many tests this stage left to the other, by reason.
 _LEFT: pytest.StashKey[Counter[str]] = pytest.StashKey()
@@ -146,12 +151,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what this stage left to the other; print what became of each attack, where that is asked for."""
+    """Say what was left out, here and of the pages' commands; print the attacks, where that is asked for."""
     if left := config.stash.get(_LEFT, Counter()):
         terminalreporter.section("not in this stage")
         terminalreporter.write_line(tell_left(left, config.getoption("--stage")))
+    if any(DOCUMENTED in report.nodeid for report in terminalreporter.stats.get("passed", [])):
+        _tell_unexecuted(terminalreporter)
     if config.getoption("--attacks"):
         _tell_attacks(terminalreporter)
+
+
+def _tell_unexecuted(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.section("commands of README and docs that are not executed")
+    terminalreporter.write_line("\n".join(tell_unexecuted(list_commands())))
 
 
 def _tell_attacks(terminalreporter: pytest.TerminalReporter) -> None:

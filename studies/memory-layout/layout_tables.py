@@ -139,8 +139,8 @@ def say_result(occasions: Sequence[Occasion]) -> str:
     told = [effect for effect in effects if effect.p is not None and effect.p < 0.01]
     said = (
         f"The largest effect is that of {_spell_found(worst)}, which "
-        f"{'differs from zero' if worst in told else 'cannot be told from noise'} ({_equate_p(worst.p)}, one "
-        f"of {len(effects)} estimates)."
+        f"{'differs from zero' if worst in told else 'cannot be told apart from noise'} "
+        f"({_equate_p(worst.p)}, one of {len(effects)} estimates)."
     )
     if told and worst not in told:
         surest = max(told, key=lambda effect: abs(effect.percent))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
 from datamill.allocators.trace import TracedInterpreter, TracedNative
+from datamill.experiment.messages.phrases import count_nouns
 
 
 class State(IntFlag):
@@ -59,9 +60,8 @@ ALWAYS = (
 
 #: What no trace of a native program sees.
 ALWAYS_NATIVE = (
-    "Of native programs, requests are seen that go through malloc, calloc, realloc, their aligned forms "
-    "and operator "
-    "new: what a program maps by itself, or takes from an allocator that is part of it, is not counted.",
+    "Native programs are traced in malloc, calloc, realloc, their aligned forms and operator new: what a "
+    "program maps by itself, or takes from an allocator that is part of it, is not counted.",
     "Where glibc's main heap cannot be extended, it maps memory in its place, which is not counted.",
 )
 
@@ -128,9 +128,11 @@ def list_invisible(
         processes = f"process {pids[0]}" if len(pids) == 1 else f"{len(pids)} processes"
         yield f"{sentence} ({processes})."
     if interpreter_count > len(interpreters):
-        yield f"What {interpreter_count - len(interpreters)} more interpreters could not show is not told."
+        more = count_nouns(interpreter_count - len(interpreters), "more interpreter")
+        yield f"There was no room for {more}: what they could not show is unknown."
     if program_count > len(programs):
-        yield f"What {program_count - len(programs)} more native programs could not show is not told."
+        more = count_nouns(program_count - len(programs), "more native program")
+        yield f"There was no room for {more}: what they could not show is unknown."
     if refused[0]:
         yield f"There was no room for more lines: {refused[0]} events are in the totals and in no line."
     if refused[1]:

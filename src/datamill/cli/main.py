@@ -35,7 +35,7 @@ _VERBS = {
     "allocators": "Find allocations that take the slow path, and their lines.",
     "plan": "How many builds, executions and measurements a result takes.",
     "compare": "Has performance changed between versions?",
-    "reproduce": "Has an experiment that was run again the same result?",
+    "reproduce": "Does an experiment that was run again have the same result?",
     "predict": "What a response would be at levels that were not measured.",
     "platforms": "How fast will it run on a machine that I cannot use?",
     "selection": "Which benchmarks must run for this commit?",

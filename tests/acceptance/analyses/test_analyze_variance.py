@@ -115,7 +115,7 @@ def test_several_versions_are_named_in_the_answer_and_many_summed_up(
     answer = many.split("\n\n")[0].replace("\n", " ")
     assert answer == (
         "The largest part of the uncertainty of the mean of value is between builds in 5 of 5 versions. "
-        "It is shown to be more than half in each."
+        "Each version shows that it is more than half."
     )
 
 

@@ -139,7 +139,7 @@ def test_a_fraction_says_on_the_page_what_is_aliased(
     # In the terminal as well, unless three worse warnings about this machine stand before it.
     assert "may in truth be that of an interaction" in page
     assert "Of 8 combinations these were chosen: 2^(3-1) fraction of resolution III." in page
-    assert "Not to be told apart: niceness = aslr × locale." in page
+    assert "Cannot be told apart: niceness = aslr × locale." in page
 
 
 def test_a_level_that_gave_nothing_is_not_what_the_follow_up_is_fixed_at(

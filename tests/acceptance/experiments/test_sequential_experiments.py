@@ -97,7 +97,7 @@ def test_an_experiment_that_cannot_tell_ends_at_its_bound_and_says_so(
     decisions = read_lines(tmp_path / "bundle" / "decisions.jsonl")
     assert [decision["trials"] for decision in decisions] == list(range(6, 32, 2))
     assert decisions[-1]["cause"] == "max_trials"
-    assert "It cannot be told yet whether b and a differ in wall_time by 0.001%" in result.stdout
+    assert "The data cannot tell yet whether b and a differ in wall_time by 0.001%" in result.stdout
 
 
 def test_killed_at_any_time_it_resumes_and_stops_as_it_would_have(

@@ -394,7 +394,7 @@ def test_the_report_of_several_commands_begins_with_what_was_told(tmp_path: Path
     assert told["answer"][0].startswith("sleep 0.01 is the fastest of 3")
     answer = json.loads(Command(tmp_path)("report", "--json", "bundle").stdout)
     first = next(text for text in answer["answer"] if "best of" in text)
-    assert first.startswith("sleep-0.01 is the best of 3 packages: the wall_time of sleep-0.02 departs from")
+    assert first.startswith("sleep-0.01 is the best of 3 packages: the wall_time of sleep-0.02 differs from")
     last = answer["decisions"][-1]
     kept = next(item for item in last["pairs"] if item["name"] == "sleep-0.02 against sleep-0.01")
     assert [kept[key] for key in ("estimate", "low", "high")] == pytest.approx(
@@ -429,7 +429,7 @@ def test_memory_below_what_starts_a_command_is_told_as_a_bound(tmp_path: Path) -
     asked = ("--response", "peak_memory", "--runs", "6")
     alone = type_time(tmp_path, *asked, "--out", "alone", "true").stdout
     assert alone.startswith("The peak_memory of true is at most ")
-    assert "Warning: peak_memory of true is known from above only" in alone
+    assert "Warning: peak_memory of true is known only as an upper bound" in alone
     large = f"{sys.executable} -c pass"
     told = time_json(tmp_path, "--response", "peak_memory", "-r", "40", "--out", "both", "true", large)
     assert told["answer"][0].endswith("at least.")

@@ -6,6 +6,7 @@ Those of the verbs that Python has too are frozen in `report/verbs`.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,8 +35,9 @@ from datamill.execution.diagnosis.finding import Finding
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.gate.gate import Gate
 from datamill.packing.git.git_trees import GitTree
-from datamill.protocol.api.bundles import FleetSummary
+from datamill.protocol.api.bundles import TABLES_SCHEMA, FleetSummary, TablePart, TableParts
 from datamill.protocol.api.experiments import AnswerHead, ExperimentStatus, TrialLine, TrialList
+from datamill.protocol.api.fleet.factors import FleetFactor, FleetFactorDetail, MachineLevels
 from datamill.protocol.api.fleet.queue import FleetQueue, QueuedExperiment, QueuedUser
 from datamill.protocol.api.fleet.stages import StageLine
 from datamill.protocol.api.fleet.workers import WorkerLine
@@ -59,7 +61,7 @@ from datamill.protocol.api.plans import (
     PlannedWorker,
     SubmissionPlan,
 )
-from datamill.protocol.api.publications import PublicationLine, PublishedAnswer, RerunLine
+from datamill.protocol.api.publications import AcceptedRerun, PublicationLine, PublishedAnswer, RerunLine
 from datamill.protocol.noise import NoiseFacts, ProcessorNoise
 from datamill.protocol.offers import FactorOffer, MissingLevel
 from datamill.protocol.trial import DisturbanceFacts, HostFacts
@@ -69,6 +71,8 @@ from datamill.selection.tables.function_table import DataObject, FunctionTable
 #: another name, takes another number in `schema`.
 FROZEN = json.loads(Path(__file__).with_name("frozen_keys_of_commands.json").read_text())
 FOREIGN = Path(__file__).parents[2] / "foreign"
+ROOT = Path(__file__).parents[3]
+IN_REPORTS = ROOT / "tests" / "unit" / "report" / "verbs" / "frozen_json_keys.json"
 HOST = HostFacts("x86_64", "6.1", "Xeon", 2, 1 << 34, "boot")
 PLAN = SubmissionPlan(
     name="loops",
@@ -139,11 +143,19 @@ PUBLISHED = PublicationLine(
 ROOM = UserLine("ada", 1, 9, 100, None, 1, 8, 100, 90, admin=False, active=True)
 KEPT = RetentionState(30, None, Removable(1, 9), Removable(0, 0))
 BACKUPS = [BackupLine("20260101T000000Z.sqlite3", 9, 1.0)]
+FACTOR = FleetFactor("swap", "host", "Swap on or off", "1" * 64, "ada", 1.0, None, {"on": 1})
+SHOWN = FleetFactorDetail(
+    "swap", "host", "Swap on or off", "1" * 64, "ada", 1.0, None, {"on": 1},
+    machines=(MachineLevels("pi", "ada", ("on",), "", allowed_by_owner=True),), versions=("1" * 64,),
+)  # fmt: skip
 #: What other questions are answered with, and what becomes of other wishes.
 TOLD = {
     "/backups": BACKUPS,
     "/keys": [KeyLine("ci", ("read", "submit"), 1.0, 2.0)],
     "/notices": [NoticeTargetLine(1, "webhook", "https://a", ("ended",), True, 1.0, 2.0, "status 500")],
+    "/factors": [FACTOR],
+    "/factors/swap": SHOWN,
+    "/publications": [PUBLISHED],
     "/publications/0123456789ab": PUBLISHED,
     "/publications/0123456789ab/answer": PublishedAnswer(
         "0123456789ab", "loops", "Which?", PUBLISHED.headline, ("Mean of a.",), ("Chance.",),
@@ -155,14 +167,25 @@ TOLD = {
     ],
     "/me/room": ROOM,
     "/retention": KEPT,
+    "/tables": TableParts(TABLES_SCHEMA, (TablePart(7, "sorting", "ada", "completed", 8, "v1"),), None),
     "/storage": Room((KindRoom("package", 1, 9),), 1, "SQLite", 9, 100, 90, 1, 8),
     "/users": UserList((ROOM,), None),
 }  # fmt: skip
-DONE = {"/backups": BACKUPS[0], "/retention": KEPT, "/experiments/7/publish": PUBLISHED}
+DONE = {
+    "/backups": BACKUPS[0],
+    "/experiments/7/publish": PUBLISHED,
+    "/experiments/7/rerun": AcceptedRerun(8, 7, 0.05, 4),
+    "/factors": SHOWN,
+    "/factors/swap/allow": SHOWN,
+    "/factors/swap/forbid": SHOWN,
+    "/retention": KEPT,
+}
 
 
 class Coordinator:
     """A coordinator that answers each question once and for all."""
+
+    url = "http://mill"
 
     def __enter__(self) -> Coordinator:
         return self
@@ -188,6 +211,13 @@ class Coordinator:
 
     def post_once(self, path: str, kind: object, body: object, _meaning: object = None) -> Any:
         return self.post(path, kind, body)
+
+    def upload(self, *_: object, **__: object) -> None:
+        pass
+
+    @contextmanager
+    def stream_made(self, _path: str, _within_s: float) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(iter_bytes=lambda: iter(()))
 
     @contextmanager
     def stream(self, _path: str) -> Iterator[SimpleNamespace]:
@@ -231,6 +261,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
         *(f"fleet.{verb}" for verb in verbs),
         *(f"members.{verb}" for verb in members),
         *(f"published.{verb}" for verb in ("publish", "publications", "rerun")),
+        "machine.factors",
         "platforms.fleet.scores",
     )
     for module in modules:
@@ -246,6 +277,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result
     monkeypatch.setattr("datamill.cli.machine.worker.lock_host", _lock)
     monkeypatch.setattr("datamill.cli.machine.worker.ask_worker", lambda *_: msgspec.json.encode(noise))
     monkeypatch.setattr("datamill.cli.fleet.fetch.take_home", _take_home)
+    monkeypatch.setattr("datamill.cli.fleet.fetch_tables.keep_part", lambda _, manifest, *__: manifest)
     monkeypatch.setattr("datamill.cli.timing.tell_timing.time_commands", _time_commands)
     monkeypatch.setattr("datamill.conduct.gate.conduct_gate.conduct_gate", _conduct_gate)
     monkeypatch.setattr("datamill.cli.machine.doctor._ask", lambda: (Finding("load", "offered", "quiet"),))
@@ -319,24 +351,32 @@ def _conduct_gate(gate: Gate, *_: object) -> GateOutcome:
     )
 
 
-#: What each verb is asked, and its exit status.
+#: What each verb is asked, and its exit status; after its name, what gives its JSON other keys.
 ASKED: dict[str, tuple[tuple[str, ...], int]] = {
     "backup": (("backup",), 0),
     "check": (("check", "sorting"), 0),
     "doctor": (("doctor",), 0),
     "factors": (("factors",), 0),
+    "factors --allow": (("factors", "--allow", "swap"), 0),
+    "factors --fleet": (("factors", "--fleet"), 0),
+    "factors --fleet --name": (("factors", "--fleet", "--name", "swap"), 0),
+    "factors --forbid": (("factors", "--forbid", "swap", "--reason", "slow"), 0),
+    "factors --register": (("factors", "--register", str(ROOT / "packages" / "factors" / "swappiness")), 0),
     "fetch": (("fetch", "7"), 2),
+    "fetch --tables": (("fetch", "--tables", "tables"), 0),
     "gate": (("gate", "--out", "out", "a"), 1),
     "import": (("import", "pyperf.json", "--out", "table.csv"), 0),
     "keys": (("keys",), 0),
     "notices": (("notices",), 0),
     "packages": (("packages", "xz"), 0),
     "platforms scores": (("platforms", "scores"), 0),
-    "publications": (("publications", "0123456789ab"), 0),
+    "publications": (("publications",), 0),
+    "publications KEY": (("publications", "0123456789ab"), 0),
     "publish": (("publish", "7", "--author", "Doe, Jane", "--yes"), 0),
     "queue": (("queue",), 0),
     "quotas": (("quotas",), 0),
-    "rerun": (("rerun", "7", "--verdicts"), 0),
+    "rerun": (("rerun", "7", "--yes"), 0),
+    "rerun --verdicts": (("rerun", "7", "--verdicts"), 0),
     "retention": (("retention", "--uploads", "30", "--yes"), 0),
     "selection bisect": (("selection", "bisect", "bench", "old"), 0),
     "selection collect": (("selection", "collect"), 0),
@@ -373,30 +413,34 @@ def test_keys_of_the_commands_are_those_that_scripts_know(verb: str, run: Callab
     assert sorted(list_keys(content)) == FROZEN[verb]["keys"]
 
 
-#: Verbs whose JSON Python has too.
+#: Verbs whose JSON Python has too, and their entries among the keys of reports.
 IN_PYTHON = {
-    *(
-        "anova",
-        "compare",
-        "hardware",
-        "plan",
-        "predict",
-        "quantiles",
-        "report",
-        "reproduce",
-        "summary",
-        "tests",
-        "variability",
-        "variance",
-    ),
-    "allocators analyze",
-    *("platforms choose", "platforms evaluate", "platforms fit", "platforms predict", "platforms rank"),
+    **{
+        name: name
+        for name in (
+            *("anova", "compare", "hardware", "plan", "predict", "quantiles", "report", "reproduce"),
+            *("summary", "tests", "variability", "variance"),
+        )
+    },
+    "allocators analyze": "analyze_allocations",
+    "platforms choose": "choose_machines",
+    "platforms evaluate": "evaluate_platforms",
+    "platforms fit": "fit_platforms",
+    "platforms predict": "predict_platforms",
+    "platforms rank": "rank_machines",
 }
 
 
 def test_every_command_that_prints_json_is_frozen() -> None:
-    found = {verb for verb in _list_json_verbs(datamill) if verb.removeprefix("analyze ") not in IN_PYTHON}
-    assert found == set(ASKED) == set(FROZEN)
+    found = {verb.removeprefix("analyze ") for verb in _list_json_verbs(datamill)}
+    asked = {re.split(" (?=--|[A-Z])", verb)[0] for verb in ASKED}
+    assert found == asked | set(IN_PYTHON)
+    assert not asked & set(IN_PYTHON)
+    assert set(ASKED) == set(FROZEN)
+
+
+def test_every_verb_that_python_has_is_frozen_among_the_reports() -> None:
+    assert set(IN_PYTHON.values()) <= set(json.loads(IN_REPORTS.read_text()))
 
 
 def _list_json_verbs(group: click.Group, above: str = "") -> Iterator[str]:

@@ -112,7 +112,10 @@ def test_what_the_screening_found_is_kept_whole(tmp_path: Path, monkeypatch: pyt
     assert read_screened(tmp_path) is None
     (tmp_path / "screening.json").write_bytes(encode_screened(screened))
     assert read_screened(tmp_path) == screened
-    assert "cannot be said" in phrase_screened_first(msgspec.structs.replace(screened, factors=(LEVELS,)))[1]
+    assert (
+        "It is not known how large"
+        in phrase_screened_first(msgspec.structs.replace(screened, factors=(LEVELS,)))[1]
+    )
     (tmp_path / "screening.json").write_text("{")
     with pytest.raises(InputError, match="not what datamill wrote of a screening"):
         read_screened(tmp_path)

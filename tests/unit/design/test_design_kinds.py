@@ -112,7 +112,7 @@ def test_what_was_given_up_is_in_the_bundle(tmp_path: Path) -> None:
     assert read.design == made.design
     assert read.design.resolution == 3
     assert read.design.generators
-    assert any("Not to be told apart: aslr = " in sentence for sentence in read.design.aliases)
+    assert any("Cannot be told apart: aslr = " in sentence for sentence in read.design.aliases)
 
 
 def test_a_full_design_says_nothing_of_aliases() -> None:

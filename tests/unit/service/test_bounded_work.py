@@ -228,7 +228,7 @@ def test_a_call_raises_what_the_input_made_it_raise(calls: Calls) -> None:
 
 @pytest.mark.parametrize(
     ("function", "argument", "message"),
-    [(fill, 300 << 20, "256.0 MiB of memory"), (nest, 0, "too deep in each other")],
+    [(fill, 300 << 20, "256.0 MiB of memory"), (nest, 0, "nested too deep")],
 )
 def test_a_call_that_takes_too_much_is_refused_with_the_remedy(
     calls: Calls, function: object, argument: int, message: str

@@ -51,7 +51,7 @@ def test_a_dimension_of_a_tidy_table_is_found_without_its_prefix() -> None:
 def test_where_each_level_has_one_machine_there_is_no_interval_and_no_comparison() -> None:
     result = datamill.hardware(make_table({"x86_64": 1, "aarch64": 1}), dimension="arch")
     assert not result.found.told_apart
-    assert result.lead[0].startswith("What arch does to time cannot be told")
+    assert result.lead[0].startswith("The data cannot tell what arch does to time")
     numbers = json.loads(result.json())
     assert numbers["main"]["p"] is None
     assert all(pair["interval"] is None and pair["p"] is None for pair in numbers["main"]["pairs"])

@@ -227,7 +227,7 @@ def _warn(points: Sequence[PointVariability], single: int, cells: Cells) -> list
     near = sum(point.cv is not None and math.sqrt(point.n) < 4 * point.cv.estimate for point in points)
     if near:
         warnings.append(
-            f"{near} design points have a mean that is hardly told from zero (less than 4 standard errors "
+            f"{near} design points have a mean that hardly differs from zero (less than 4 standard errors "
             "away): their coefficients of variation are unstable"
         )
     heavy = [

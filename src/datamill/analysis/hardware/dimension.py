@@ -253,9 +253,8 @@ def _collect_warnings(main: NestedEffect, dimension: str, complete: np.ndarray) 
     alone = [item.level for item in main.levels if item.machines == 1]
     if main.df == 0:
         warnings.append(
-            f"each {dimension} has one machine, so that what it does cannot be told from what that very "
-            "machine "
-            "does: there is neither interval nor test. Measure on two machines or more of some level"
+            f"each {dimension} has one machine, so that the effect of the one cannot be told apart from that "
+            "of the other: there is neither interval nor test. Measure on two machines or more of some level"
         )
     elif alone:
         warnings.append(

@@ -56,7 +56,7 @@ def name_aliased(groups: Sequence[Sequence[Term]]) -> str:
     for group in groups:
         names = [term.name for term in group]
         if len(names) == 1:
-            clauses.append(f"the effect of {names[0]} cannot be told from the mean")
+            clauses.append(f"the effect of {names[0]} and the mean cannot be told apart")
             continue
         others = "the other" + ("s" if len(names) > 2 else "")
         clauses.append(

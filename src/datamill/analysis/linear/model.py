@@ -227,7 +227,7 @@ def _choose_terms(
         terms = tuple(term for term in terms if not any(term.contains(out) for out in leaving))
     raise InputError(
         f"{_join(tuple(confounded) or tuple(term.name for term in listed))} always change together, so that "
-        "no effect can be told from another",
+        "their effects cannot be told apart",
         remedy="Leave out all but one of them, or measure the missing combinations.",
     )
 

@@ -33,7 +33,9 @@ def list_sloped(
         if name not in factors:
             raise InputError(
                 f'"{name}" is not a factor of the model with several levels',
-                remedy=f"{suggest_name(name, factors)} The factors are: {', '.join(factors) or 'none'}.",
+                remedy=f"{suggest_name(name, factors)} The factors are: {', '.join(factors)}."
+                if factors
+                else "The model has no factors: name the columns that explain the response.",
             )
     for name in scales:
         if name not in numeric:

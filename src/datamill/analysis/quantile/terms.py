@@ -66,7 +66,7 @@ def drop_hidden_terms(
                 f"the effects of {', '.join(names[:-1])} and {names[-1]} cannot be told apart: in these data "
                 "each follows from the others"
                 if len(names) > 1
-                else f"the effect of {names[0]} cannot be told from the intercept",
+                else f"the effect of {names[0]} and the intercept cannot be told apart",
                 remedy="Leave one of them out, or measure the missing combinations.",
             )
         leaving = [term for term in hidden if term.order == highest]

@@ -50,7 +50,7 @@ _EXIT_WORSE = 1
     "--alpha",
     type=click.FloatRange(0, 0.5, min_open=True),
     metavar="ALPHA",
-    help="1 − LEVEL, said the other way: verdicts rest on the intervals.",
+    help="Another way to give LEVEL, as 1 − LEVEL: verdicts rest on the intervals.",
 )
 @click.option(
     "--adjust",
@@ -102,8 +102,8 @@ def compare(
     named after the file. Builds are the independent observations, never measurements.
 
     A version is unchanged where the whole interval of its change lies within ±SHARE, changed where the
-    interval otherwise leaves out 0. Else it cannot be told yet, and the output says how many builds
-    would tell. The exit status is 0 whatever the verdict, unless --check is given.
+    interval otherwise leaves out 0. Else the data cannot tell yet, and the output says how many builds
+    would. The exit status is 0 whatever the verdict, unless --check is given.
 
     \b
       datamill compare old.csv new.csv
@@ -126,7 +126,7 @@ def compare(
     )
     if check and result.comparison.direction is None:
         raise InputError(
-            f"nobody said whether higher or lower {result.comparison.response} is worse",
+            f"it was not stated whether higher or lower {result.comparison.response} is worse",
             where="--check",
             remedy="Say which is better: --direction lower or --direction higher.",
         )

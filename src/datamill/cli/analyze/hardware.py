@@ -57,7 +57,7 @@ def hardware(
 
     DATA is a bundle of a fleet, or a .csv or .parquet table. Machines are nested in the dimension, and they
     are what was sampled: each counts as one value, however many trials it made. Where each level has one
-    machine, it cannot be told from that machine, and there is no interval.
+    machine, the two cannot be told apart, and there is no interval.
 
     \b
       datamill analyze hardware my-bundle/ --dimension arch

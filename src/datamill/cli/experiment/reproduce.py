@@ -1,4 +1,4 @@
-"""`datamill reproduce`: has an experiment that was run again the same result?"""
+"""`datamill reproduce`: does an experiment that was run again have the same result?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datamill.verbs.reproduction import reproduce as analysis
 _EXIT_NOT_REPRODUCED = 1
 
 
-@click.command(short_help="Has an experiment that was run again the same result?")
+@click.command(short_help="Does an experiment that was run again have the same result?")
 @click.argument("original", metavar="ORIGINAL", cls=DataArgument, type=click.Path(path_type=Path))
 @click.argument("rerun", metavar="RERUN", cls=DataArgument, type=click.Path(path_type=Path))
 @click.option(
@@ -44,7 +44,7 @@ def reproduce(
     html_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Say whether the bundle RERUN has the result of the bundle ORIGINAL, or whether it cannot be told yet.
+    """Say whether the bundle RERUN has the result of the bundle ORIGINAL, or that the data cannot tell yet.
 
     The result is what the experiment is about, its effects as ratios: of each package to the baseline, or
     with one package of each factor's levels to the first. Times may be others, as on other machines. An

@@ -85,6 +85,8 @@ def submit(
         submitted = None
         while submitted is None:
             print_plan(preview, console)
+            for note in found.notes:
+                console.print(Text(f"Note: {note}", style="dim"))
             if not yes:
                 confirm(preview)
                 body = replace(body, plan=preview.digest)
@@ -96,7 +98,7 @@ def submit(
                 preview = problem.plan
     if as_json:
         answer = f"Submitted as experiment {submitted.id}."
-        click.echo(spell_answer(answer, submission=submitted, warnings=submitted.warnings))
+        click.echo(spell_answer(answer, submission=submitted, warnings=(*found.notes, *submitted.warnings)))
         return
     number = submitted.id
     console.print(Text(f"Submitted as experiment {number}.", style="green"))

@@ -146,7 +146,7 @@ def print_noise(facts: NoiseFacts, judgement: NoiseJudgement, console: Console) 
         )
     )
     if facts.disturbance.untold:
-        console.print(Text(f"This host does not tell: {'; '.join(facts.disturbance.untold)}.", style="dim"))
+        console.print(Text(f"This host does not report: {'; '.join(facts.disturbance.untold)}.", style="dim"))
     for objection in judgement.objections:
         console.print(Text(objection, style="yellow"))
     if not judgement.objections:

@@ -34,7 +34,7 @@ _TOKEN_LIFE_S = 3600.0
     "arches",
     multiple=True,
     type=click.Choice(["x86_64", "aarch64"]),
-    help="Only of this architecture; may be repeated [all that can be had here].",
+    help="Only of this architecture; may be repeated [all that this machine can boot].",
 )
 @click.option(
     "--packages",
@@ -60,7 +60,7 @@ def lab(
 ) -> None:
     """Boot a small fleet of emulated machines that join the coordinator, and run it until Ctrl-C.
 
-    The machines are as unlike each other as can be had here. One that goes off is switched on again.
+    The machines are as unlike each other as this one allows. One that goes off is switched on again.
     Disks are kept: the same machines, with what they were about to do, are back at the next start.
     """
     # Imported late: guests are no part of the other verbs.

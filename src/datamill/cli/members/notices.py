@@ -124,7 +124,7 @@ def mail(
 @coordinator_options
 @click.pass_context
 def feed(context: click.Context, about: tuple[NoticeSubject, ...], url: str | None, key: str | None) -> None:
-    """Make the address of a feed for your reader of news; an earlier one is void."""
+    """Make the address of a feed for your news reader; an earlier one is void."""
     made = _add(context, "feed", "", about, url, key)
     click.echo(f"your feed, shown this once: {made.feed}")
 

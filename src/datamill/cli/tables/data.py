@@ -154,5 +154,5 @@ seed_option = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="Of whatever is drawn at random.",
+    help="Seed of all that is drawn at random.",
 )

@@ -48,7 +48,12 @@ EXIT_SLOWER = 1
     help="Add what was measured of head to a table, for datamill compare --series.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where comment, page, JSON go.")
-@click.option("--seed", type=click.IntRange(1, (1 << 53) - 1), metavar="N", help="Of what is drawn [drawn].")
+@click.option(
+    "--seed",
+    type=click.IntRange(1, (1 << 53) - 1),
+    metavar="N",
+    help="Seed of all that is drawn at random [drawn].",
+)
 def gate(
     commands: tuple[str, ...],
     file: str | None,

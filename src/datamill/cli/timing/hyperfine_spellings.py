@@ -38,7 +38,7 @@ class TimeCommand(click.Command):
 def _respell(typed: str) -> list[str]:
     name = typed.partition("=")[0]
     if name in _ELSEWHERE:
-        raise click.UsageError(f"{name} of hyperfine is not here: {_ELSEWHERE[name]}.")
+        raise click.UsageError(f"datamill does not have {name} of hyperfine: {_ELSEWHERE[name]}.")
     ignored = _IGNORED.fullmatch(typed)
     if ignored is None:
         return [typed]

@@ -184,7 +184,7 @@ def put_reference(
     if reference is None:
         if name is not None:
             raise InputError(
-                "there is no reference to be called so",
+                "there is no reference to name",
                 where="--reference-name",
                 remedy="Add --reference CMD.",
             )

@@ -50,13 +50,13 @@ def check_time(question: TimingQuestion, warm: WarmUp, elapsed_s: float) -> None
     what = question.commands[0].label if len(question.commands) == 1 else "one execution of each command"
     raise InputError(
         f"{what} takes {format_duration(warm.round_s[0])}: after {format_duration(elapsed_s)}, "
-        f"{format_duration(elapsed_s - question.within_s)} more than were allowed, there is nothing to tell",
+        f"{format_duration(elapsed_s - question.within_s)} more than were allowed, there is no result",
         remedy=f"Allow {format_duration(_ROOM * whole_s)} or more with {argument('within', verb='time')}.",
     )
 
 
 def find_bounded(question: TimingQuestion, records: Sequence[TrialRecord]) -> frozenset[str]:
-    """Return the names of commands whose peak memory is known from above only.
+    """Return the names of commands whose peak memory is known only as an upper bound.
 
     A process begins with the memory of what started it, and its peak is never less than that.
     """
@@ -80,8 +80,8 @@ def _look_at_memory(question: TimingQuestion, records: Sequence[TrialRecord]) ->
     if not names:
         return []
     return [
-        f"{question.response.name} of {' and '.join(names)} is known from above only: any program begins "
-        f"with the {format_size(max(floors))} of what starts it, and has no less"
+        f"{question.response.name} of {' and '.join(names)} is known only as an upper bound: any program "
+        f"begins with the {format_size(max(floors))} of what starts it"
     ]
 
 

@@ -43,7 +43,7 @@ class TimedCommands:
     `completed` are the executions of each command, by its name, that ended as they should.
 
     `measured_s` is the time from the first execution to the last; `interrupted` says that the user ended it.
-    `bounded` are the names of commands whose response is known from above only.
+    `bounded` are the names of commands whose response is known only as an upper bound.
     """
 
     question: TimingQuestion

@@ -68,7 +68,7 @@ def trace_running(
         while not _has_begun(ledger):
             if time.monotonic() > deadline:
                 raise InputError(
-                    f"process {pid} came to no place where it can be looked at in "
+                    f"process {pid} reached no point at which it can be inspected in "
                     f"{format_fixed(_BEGINS_WITHIN_S, 0)} s",
                     where=argument("pid", verb="allocators trace"),
                     remedy="It may wait outside Python, as for input: try again while it works.",
@@ -117,7 +117,7 @@ def _execute(program: str, pid: int, script: Path, text: str) -> None:
     if done.returncode != 0 and _runs(pid):
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
         raise InputError(
-            f"process {pid} does not let itself be looked at: {said}",
+            f"process {pid} cannot be inspected: {said}",
             where=argument("pid", verb="allocators trace"),
             remedy="That takes the rights of a debugger (ptrace): be root or its user, and see "
             "/proc/sys/kernel/yama/ptrace_scope.",

@@ -200,9 +200,9 @@ def phrase_aliases(structure: AliasStructure) -> tuple[str, ...]:
 
 def _phrase_group(group: Sequence[str], structure: AliasStructure) -> str:
     if group[0] == MEAN:
-        return f"Not to be told from the mean: {', '.join(group[1:])}."
+        return f"Cannot be told apart from the mean: {', '.join(group[1:])}."
     where = ", in some contrast of their levels" if structure.several_levels else ""
-    return f"Not to be told apart{where}: {' = '.join(group)}."
+    return f"Cannot be told apart{where}: {' = '.join(group)}."
 
 
 def _phrase_partial(text: str, partial: PartialAlias) -> str:

@@ -64,7 +64,7 @@ def list_lines(trace: AllocationTrace, *, most: int) -> Iterator[str]:
         left = lines[most:]
         if left:
             count = sum(line.count for line in left)
-            yield f"  in {format_count(len(left))} more lines: {format_count(count)}"
+            yield f"  in {_count(len(left), 'more line')}: {format_count(count)}"
 
 
 def phrase_line(line: TracedLine, total: int) -> str:

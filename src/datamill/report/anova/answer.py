@@ -180,7 +180,8 @@ def _state_shared(row: TermRow, response: str, squares: str) -> str:
     beyond = "terms after it" if squares == "I" else "interactions with it"
     return (
         f"{row.term.name} was detected by its sum of squares of type {squares} (p = {format_p(row.p_holm)}), "
-        f"which is not adjusted for {beyond}; after all other terms no effect on the mean {response} is seen."
+        f"which is not adjusted for {beyond}; after all other terms no effect on the mean {response} was "
+        "detected."
     )
 
 

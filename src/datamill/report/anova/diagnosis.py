@@ -55,7 +55,7 @@ def diagnose_model(checks: AssumptionChecks | None) -> Diagnosis | None:
     elif checks.trust == "means":
         headline = "The means can be trusted."
     else:
-        headline = "The means can be trusted, but they do not tell all."
+        headline = "The means can be trusted, but they are not the whole story."
     return Diagnosis(
         failed=count > 0,
         doubtful=checks.trust != "means",

@@ -63,7 +63,7 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
     color = {
         "field": "told",
         "type": "nominal",
-        "title": f"term told from zero (Holm p < {format_given(model.alpha)})",
+        "title": f"term detected (Holm p < {format_given(model.alpha)})",
         "scale": {"domain": ["yes", "no"], "range": [_BLUE, _GREY]},
         "legend": {"orient": "top"},
     }
@@ -114,8 +114,8 @@ def draw_effect_shares(model: LinearModel, response: str) -> Figure:
         "effect-shares",
         f"Effects on {response} as shares of the mean",
         "Length: half the change between the two levels, or a level's distance from the mean, in percent of "
-        "the mean. Lines: one standard error to either side. Filled bars are of terms that were told from "
-        "zero, hollow ones of terms that were not; what is certain may still be too small to matter."
+        "the mean. Lines: one standard error to either side. Filled bars are of terms that were "
+        "detected, hollow ones of terms that were not; what is certain may still be too small to matter."
         f"{left_out}",
         chart,
     )

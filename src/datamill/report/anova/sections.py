@@ -204,8 +204,8 @@ def state_quantiles_beside(
     left_out = len(model.coefficients) + 1 - len(names) - sum(c.term in blocks for c in model.coefficients)
     if left_out:
         text = tell(
-            f"Left out: {left_out} coefficients of terms that neither mean nor quantiles tell from zero "
-            f"(Holm p < {format_given(model.alpha)}); {argument('json')} has them."
+            f"Left out: {left_out} coefficients of terms that were detected neither in the mean nor in the "
+            f"quantiles (Holm p < {format_given(model.alpha)}); {argument('json')} has them."
         )
         parts.append(Paragraph(text, "  "))
     trust = {

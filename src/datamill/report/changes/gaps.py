@@ -72,6 +72,6 @@ def phrase_bounds(pair: PairComparison, scale: Scale, level: float) -> str:
     """By how much a package may depart from the baseline, where the data do not tell them apart."""
     gap = None if pair.ratio is None else pair.ratio.to_percent()
     if gap is not None:
-        return f"{pair.package} departs from {pair.baseline} by {format_percent(gap, level, signed=True)}"
+        return f"{pair.package} differs from {pair.baseline} by {format_percent(gap, level, signed=True)}"
     shown = f"their difference is {format_interval(pair.difference, scale, level)}"
     return f"{shown}; {pair.ratio.note}" if pair.ratio is not None and pair.ratio.note else shown

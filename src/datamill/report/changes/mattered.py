@@ -59,8 +59,8 @@ def phrase_hidden_bound(model: LinearModel) -> str:
     One that stood still in all trials, or moved with a factor, is not in it.
     """
     return (
-        f"Chance is left {format_share(model.error_share)} of the variation (error sum of squares over the "
-        "total): all hidden factors together, as they varied over these trials, did no more."
+        f"Chance accounts for {format_share(model.error_share)} of the variation (error sum of squares over "
+        "the total): all hidden factors together, as they varied over these trials, did no more."
     )
 
 

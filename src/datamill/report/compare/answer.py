@@ -103,14 +103,14 @@ def phrase_change(change: VersionChange, comparison: VersionComparison, scale: S
     if change.verdict == "unchanged":
         text = (
             f"{change.version} is unchanged within ±{limit} of {change.baseline}{limits}: its {name} "
-            f"departs by {departure}."
+            f"differs by {departure}."
         )
         if change.detected:
             better = judge_direction(change, comparison.direction)
             text += f" A difference{f' ({better})' if better else ''} was detected, too small to matter."
         return text
-    bounds = f"its {name} departs from {change.baseline}'s by {departure}"
-    text = f"It cannot be told yet whether {change.version} has changed: {bounds}."
+    bounds = f"its {name} differs from {change.baseline}'s by {departure}"
+    text = f"The data cannot tell yet whether {change.version} has changed: {bounds}."
     return f"{text} {phrase_cost(change, comparison)}".rstrip()
 
 
@@ -121,7 +121,7 @@ def name_single_unit(change: VersionChange, comparison: VersionComparison) -> st
 
 
 def phrase_cost(change: VersionChange, comparison: VersionComparison) -> str:
-    """What it would take to tell; empty where it can be told."""
+    """What it would take to tell; empty where the data tell."""
     cost: CostToTell | None = change.cost
     if cost is None:
         return ""
@@ -147,7 +147,7 @@ def _say_what_is_told(change: VersionChange, cost: CostToTell, means: Mapping[st
     if percent is None or cost.builds is None or cost.builds < _MANY_MORE * present:
         return ""
     return (
-        " Those there are would do for a threshold of about "
+        " The present ones suffice for a threshold of about "
         f"{format_figures(percent.high - percent.low, 2)}%."
     )
 
@@ -242,8 +242,8 @@ def _phrase_history(comparison: VersionComparison, history: VersionHistory, scal
     name = comparison.response
     if not history.changes:
         first = (
-            f"No change of {name} is found in {count} versions; a series without one is seldom ({alpha} of "
-            "the time) taken to have one."
+            f"No change of {name} was found in {count} versions; of series without a change, {alpha} are "
+            "taken to have one."
         )
     else:
         places = _list_names([change.version for change in history.changes])

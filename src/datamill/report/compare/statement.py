@@ -61,7 +61,7 @@ def state_comparison(
     joint = ""
     if len(comparison.changes) > 1 and comparison.adjustment != "none":
         joint = "; those of changes hold together"
-    better = "nobody said which way is better"
+    better = "it was not stated which way is better"
     if comparison.direction is not None:
         better = f"{comparison.direction} is better"
     parts += [

@@ -87,8 +87,8 @@ def draw_changes(comparison: VersionComparison, units: Mapping[str, FloatArray])
     if relative:
         caption += (
             f"The shaded band is ±{name_threshold(comparison.threshold)}, too small to matter: a bar inside "
-            "it is unchanged, a bar that leaves out 0 and is not inside has changed, any other cannot be "
-            "told yet. "
+            "it is unchanged, a bar that leaves out 0 and is not inside has changed, and of any other the "
+            "data cannot tell yet. "
         )
     caption += f"{phrase_basis(comparison)}."
     if len(comparison.means) > len(shown):

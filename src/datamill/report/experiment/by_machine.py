@@ -91,7 +91,10 @@ def phrase_machines(found: MachineByMachine) -> tuple[str, ...]:
 def _phrase_agreement(agreement: Agreement) -> str:
     names = f"{agreement.package} against {agreement.baseline}"
     if agreement.p is None or agreement.lowest is None or agreement.highest is None:
-        return f"Whether the machines agree on {names} cannot be said: too few give a ratio with its error."
+        return (
+            f"The data cannot tell whether the machines agree on {names}: too few give a ratio with its "
+            "error."
+        )
     low, high = (f"{_spell_change(ratio)} on {name}" for name, ratio in (agreement.lowest, agreement.highest))
     if agreement.differ:
         return (

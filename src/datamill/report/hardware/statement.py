@@ -37,9 +37,8 @@ def word_dimension(found: DimensionAnalysis) -> tuple[str, ...]:
     machines = f"{format_count(len(found.machines))} machines ({counts})"
     if not found.told_apart:
         return (
-            f"What {found.dimension} does to {found.response} cannot be told: each of its levels has one "
-            "machine "
-            f"({counts}), and two machines differ anyway.",
+            f"The data cannot tell what {found.dimension} does to {found.response}: each of its levels has "
+            f"one machine ({counts}), and two machines differ anyway.",
         )
     if found.main.p is None:
         return (

@@ -48,9 +48,7 @@ def phrase_judged(judged: JudgedHypothesis) -> str:
     """Say whether a hypothesis holds, by how much, and how sure that is."""
     claim = judged.hypothesis.phrase()
     if judged.verdict == "no data" or judged.ratio is None:
-        return (
-            f"Nothing can be said yet of the hypothesis ({claim}): {'; '.join(judged.warnings) or 'no data'}."
-        )
+        return f"The hypothesis cannot be judged yet ({claim}): {'; '.join(judged.warnings) or 'no data'}."
     seen = _phrase_ratio(judged)
     if judged.verdict == "as measured":
         holds = "holds" if judged.holds else "does not hold"
@@ -72,7 +70,7 @@ def phrase_stopped(hypothesis: Hypothesis, last: Decision) -> str:
     """Say what the looks of an experiment that stops for its hypothesis came to."""
     claim = hypothesis.phrase()
     if not last.intervals:
-        return f"Nothing can be said yet of the hypothesis ({claim}): too few rounds are complete."
+        return f"The hypothesis cannot be judged yet ({claim}): too few rounds are complete."
     wide, narrow = last.intervals
     if last.cause == "supported":
         return f"The hypothesis is supported: {claim}. {_phrase_interval(hypothesis, wide)}."
@@ -136,7 +134,10 @@ def _phrase_ratio(judged: JudgedHypothesis) -> str:
 
 def _phrase_interval(hypothesis: Hypothesis, interval: LookInterval) -> str:
     if interval.estimate is None:
-        return f"The {hypothesis.response} of {hypothesis.baseline} is zero, of which nothing is a share"
+        return (
+            f"The {hypothesis.response} of {hypothesis.baseline} is zero, so that no difference is a share "
+            "of it"
+        )
     text = _say_departs(hypothesis, interval.estimate)
     # A two-sided interval at 1 - 2a, of which each side misses with probability a.
     level = f"{format_figures(100 * (1 + interval.confidence) / 2, 4)}% one-sided sequential"
@@ -153,7 +154,7 @@ def _phrase_interval(hypothesis: Hypothesis, interval: LookInterval) -> str:
 
 def _say_departs(hypothesis: Hypothesis, departure: float) -> str:
     return (
-        f"The {hypothesis.response} of {hypothesis.package} departs from {hypothesis.baseline}'s by "
+        f"The {hypothesis.response} of {hypothesis.package} differs from {hypothesis.baseline}'s by "
         f"{_depart(departure)}"
     )
 

@@ -65,8 +65,8 @@ def phrase_factors(found: FactorsByMachine) -> tuple[str, ...]:
     if silent:
         names = _join([_name_effect(item) for item in silent])
         sentences.append(
-            f"Whether the machines agree on what {names} {_do(silent)} cannot be said: too few give a ratio "
-            "with its error."
+            f"The data cannot tell whether the machines agree on what {names} {_do(silent)}: too few give a "
+            "ratio with its error."
         )
     return tuple(sentences)
 

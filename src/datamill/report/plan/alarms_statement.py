@@ -40,7 +40,7 @@ def phrase_alarms(alarms: FalseAlarms) -> str:
             many += f", or {_percent(last.welch_executions)} if executions are taken as independent"
         parts.append(many)
     if not parts:
-        return f"How often {alarms.version} seems to differ from itself cannot be told from these data."
+        return f"These data cannot tell how often {alarms.version} seems to differ from itself."
     return (
         f"{alarms.response} of {alarms.version} seems to differ from itself {', and '.join(parts)}; "
         f"{format_figures(100 * alarms.alpha)}% would be right."

@@ -182,8 +182,8 @@ def draw_alarms(alarms: FalseAlarms) -> Figure:
         .encode(x, y, color, shape, tooltip=["rule:N", "builds:Q", "alarms:Q", "low:Q", "high:Q", "drawn:N"]),
     ]
     text = (
-        f"How often {alarms.version} seems to differ from itself. The dashed line is what a test at this "
-        "level should err; bars are 95% intervals of the simulation."
+        f"How often {alarms.version} seems to differ from itself. The dashed line is how often a test at "
+        "this level should err; bars are 95% intervals of the simulation."
     )
     if any(not row.disjoint for row in alarms.rows):
         layers.append(

@@ -81,10 +81,10 @@ def _phrase_headline(found: Reproduction) -> str:
         named = ", ".join(beyond[:_MOST_SENTENCES])
         return f"The result was not reproduced: {named} changed by more than ±{format_level(found.margin)}."
     if not found.effects:
-        return "Whether the result was reproduced cannot be told: there is no effect that both have."
+        return "The data cannot tell whether the result was reproduced: both have no effect in common."
     if found.missing and all(item.verdict == "reproduced" for item in found.effects):
         return "Part of the result was reproduced; the re-run does not have the rest."
-    return f"Whether the result was reproduced within ±{format_level(found.margin)} cannot be told yet."
+    return f"The data cannot tell yet whether the result was reproduced within ±{format_level(found.margin)}."
 
 
 def _advise(found: Reproduction) -> tuple[str, ...]:

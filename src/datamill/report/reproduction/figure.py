@@ -36,7 +36,7 @@ def draw_reproduction(found: Reproduction) -> Figure:
             )
         )
     unit = "%" if scale is None else scale.unit
-    title = "departs by (%)" if scale is None else f"{found.response} ({scale.unit})"
+    title = "differs by (%)" if scale is None else f"{found.response} ({scale.unit})"
     limits = (100 * (1 / (1 + found.margin) - 1), 100 * found.margin)
     chart: dict[str, Any] = {
         "hconcat": [
@@ -52,7 +52,7 @@ def draw_reproduction(found: Reproduction) -> Figure:
         f"on the left each effect with its {level} interval, in the original and in the re-run. On the right "
         f"stands the ratio of the two with its {level} interval; the shaded band is a factor of "
         f"{format_figures(1 + found.margin, 6)} either way. A bar inside the band is reproduced, one wholly "
-        "outside is not, any other cannot be told yet."
+        "outside is not, and of any other the data cannot tell yet."
     )
     if len(found.effects) > len(shown):
         caption += f" {len(found.effects) - len(shown)} further effects are not drawn."

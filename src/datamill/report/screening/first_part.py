@@ -60,7 +60,7 @@ def _phrase_smallest(screened: ScreenedFirst) -> str:
         return "It missed no factor of those that it looked at."
     level = format_level(screened.confidence)
     if screened.smallest_percent is None:
-        return "How large an effect it may have missed cannot be said."
+        return "It is not known how large an effect it may have missed."
     size = format_figures(screened.smallest_percent)
     return (
         f"The factors that it did not detect move {screened.response} by {size}% of the mean at most "

@@ -151,7 +151,7 @@ def phrase_screening(screening: Screening, response: str, scale: Scale) -> tuple
     count = len(screening.survivors) + len(screening.unresolved) + len(screening.quiet)
     lines = []
     if not screening.effects:
-        lines.append(f"Nothing can be said yet of what moves {response}.")
+        lines.append(f"The data cannot tell yet what moves {response}.")
     elif screening.survivors:
         parts = [_phrase_effect(name, screening, scale) for name in screening.survivors]
         verb = "moves" if len(parts) == 1 else "move"
@@ -163,7 +163,7 @@ def phrase_screening(screening: Screening, response: str, scale: Scale) -> tuple
     if screening.unresolved:
         parts = [f"{name}{_phrase_reach(name, screening)}" for name in screening.unresolved]
         lines.append(
-            f"Not detected, but not excluded to move it by more than {share} ({level} intervals): "
+            f"Not detected, but they may move it by more than {share} ({level} intervals): "
             f"{', '.join(parts)}. More replicates would tell."
         )
     if screening.quiet:
@@ -266,7 +266,7 @@ def _tabulate(screening: Screening, structure: AliasStructure | None, scale: Sca
         "low",
         "high",
         "judgement",
-        "not to be told from",
+        "aliased with",
         "change from low to high" + (", of the mean" if _is_relative(screening) else ""),
         "p (Holm)",
     )
@@ -300,7 +300,7 @@ def warn_of_aliases(design: Design) -> str:
     if design.resolution == 4:
         return (
             "not every combination of levels was measured: some interactions of two factors cannot be told "
-            "from each other, and are not in the model (see How it was measured)"
+            "apart, and are not in the model (see How it was measured)"
         )
     return (
         "not every combination of levels was measured: the effect of a factor may in truth be that of an "

@@ -33,19 +33,19 @@ def summarize_evaluation(found: StoreEvaluation) -> list[str]:
         sentences.append(f"{count_nouns(found.identical, 'pair')} of equal programs left out.")
     if found.unsure:
         sentences.append(
-            f"{count_nouns(found.unsure, 'case')} could not be told for sure and count as unchanged."
+            f"{count_nouns(found.unsure, 'case')} could not be judged with certainty and count as unchanged."
         )
     if found.unprofiled:
         sentences.append(f"{count_nouns(found.unprofiled, 'case')} without a profile left out.")
     if found.sizes.within.n:
         sentences.append(
-            f"Sizes of changes, told before they came: {format_count(found.sizes.within.count)} of "
+            f"Predicted sizes of changes: {format_count(found.sizes.within.count)} of "
             f"{format_count(found.sizes.within.n)} within their interval of "
             f"{format_share(found.sizes.confidence)}: {_tell_rate(found.sizes.within)}."
         )
     if found.sizes.right.n:
         sentences.append(
-            f"Directions that were told: {format_count(found.sizes.right.count)} of "
+            f"Predicted directions: {format_count(found.sizes.right.count)} of "
             f"{format_count(found.sizes.right.n)} right, {_tell_rate(found.sizes.right)}."
         )
     return sentences

@@ -123,7 +123,7 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
     if len(experiment.packages) == 1 and means:
         return replace(answer, headline=means[0], warnings=warnings, method=_name_method(rule))
     pairs = tuple(
-        f"The {response.name} of {' departs from that of '.join(pair.name.split(' against '))} by "
+        f"The {response.name} of {' differs from that of '.join(pair.name.split(' against '))} by "
         f"{_spell_difference(pair)}."
         for pair in last.pairs
     )
@@ -153,15 +153,15 @@ def _phrase_best(last: Decision, response: Response) -> str:
         if pair.low is None or pair.high is None or pair.low <= 0 <= pair.high:
             unsure.append(other)
         if other == runner_up.name:
-            beside = f"the {response.name} of {' departs from that of '.join(names)} by "
+            beside = f"the {response.name} of {' differs from that of '.join(names)} by "
             beside += _spell_difference(pair)
     count = len(last.means)
     if len(unsure) == count - 1:
-        return f"It cannot be told which of {count} packages is best in {response.name}."
+        return f"The data cannot tell which of {count} packages is best in {response.name}."
     if unsure:
         return (
-            f"{best.name} is the best of {count} packages in {response.name} or as good as that: "
-            f"{', '.join(unsure)} cannot be told from it."
+            f"{best.name} seems the best of {count} packages in {response.name}, but the data do not tell it "
+            f"apart from {', '.join(unsure)}."
         )
     return f"{best.name} is the best of {count} packages: {beside}."
 
@@ -187,14 +187,14 @@ def phrase_verdict(rule: StoppingRule, last: Decision, response: str, direction:
         )
     went_on = "ended at its bound" if last.decision == "stop" else "goes on"
     return (
-        f"It cannot be told yet whether {other} and {baseline} differ in {response} by {limit}, and the "
+        f"The data cannot tell yet whether {other} and {baseline} differ in {response} by {limit}, and the "
         f"experiment {went_on}: the difference is {_spell_difference(wide)}."
     )
 
 
 def _spell_difference(interval: LookInterval) -> str:
     if interval.estimate is None:
-        return "not to be expressed as a share of zero"
+        return "undefined, as a share of zero"
     if interval.low is None or interval.high is None:
         return f"{format_figures(100 * interval.estimate, signed=True)}%, without a bound yet"
     value = Interval(interval.estimate, interval.low, interval.high).scaled(100)

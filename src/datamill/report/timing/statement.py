@@ -31,17 +31,17 @@ def phrase_comparison(answer: TimingAnswer, pair: CommandComparison) -> str:
     limit = f"±{format_figures(100 * answer.limit)}%"
     if pair.ratio is None and pair.is_bound:
         return (
-            f"It cannot be told which of {a} and {b} has less {answer.response.name}: what has so little is "
-            "known from above only."
+            f"The data cannot tell which of {a} and {b} has less {answer.response.name}: values this small "
+            "are known only as upper bounds."
         )
     if pair.ratio is None:
-        return f"It cannot be told yet which of {a} and {b} is better: too few executions have ended."
+        return f"The data cannot tell yet which of {a} and {b} is better: too few executions have ended."
     if pair.verdict == "unchanged":
         what = "take equally long" if is_time else f"have equal {answer.response.name}"
-        return f"{a} and {b} {what}, within {limit}: {b} departs by {_spell_share(pair)}."
+        return f"{a} and {b} {what}, within {limit}: {b} differs by {_spell_share(pair)}."
     if pair.verdict == "cannot tell":
         what = "is faster" if is_time else f"has the better {answer.response.name}"
-        return f"It cannot be told yet whether {a} or {b} {what}: {b} departs by {_spell_share(pair)}."
+        return f"The data cannot tell yet whether {a} or {b} {what}: {b} differs by {_spell_share(pair)}."
     less = pair.ratio < 1
     # Rare slow executions may hide what becomes of the mean: then it is not the mean that is spoken of.
     typical = ", in typical executions" if pair.typical else ""
@@ -122,7 +122,7 @@ def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:
 def _phrase_mean(answer: TimingAnswer, mean: CommandMean) -> str:
     label = mean.command.label
     if mean.mean is None:
-        return f"It cannot be told yet how long {label} takes: too few executions have ended."
+        return f"The data cannot tell yet how long {label} takes: too few executions have ended."
     if answer.response == DEFAULT_RESPONSE:
         return f"{label} takes {spell_mean(answer, mean)}."
     return f"The {answer.response.name} of {label} is {spell_mean(answer, mean)}."
@@ -132,7 +132,7 @@ def _phrase_best(answer: TimingAnswer) -> str:
     """The best of several commands, and how the others compare with it."""
     known = [mean for mean in answer.means if mean.mean is not None]
     if len(known) < 2:
-        return "It cannot be told yet which is best: too few executions have ended."
+        return "The data cannot tell yet which is best: too few executions have ended."
     lower = answer.response.direction == "lower"
     best = (min if lower else max)(known, key=lambda mean: mean.mean or 0.0)
     beside = [pair for pair in answer.comparisons if best.command in (pair.a, pair.b)]
@@ -149,8 +149,9 @@ def _phrase_best(answer: TimingAnswer) -> str:
         pair = next(pair for pair in beside if next_best.command in (pair.a, pair.b))
         return f"{best.command.label} is {word} of {len(answer.means)}. {phrase_comparison(answer, pair)}"
     if len(unsure) == len(answer.means) - 1:
-        return f"It cannot be told which of the {len(answer.means)} commands is {word}."
-    return f"{best.command.label} is {word} or as good as that: {', '.join(unsure)} cannot be told from it."
+        return f"The data cannot tell which of the {len(answer.means)} commands is {word}."
+    others = ", ".join(unsure)
+    return f"{best.command.label} seems {word}, but the data do not tell it apart from {others}."
 
 
 def _is_large(pair: CommandComparison) -> bool:

@@ -160,7 +160,8 @@ def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssoc
     )
     if not item.detected:
         return (
-            f"The {item.figure} of {response} is not seen to change with {analysis.against} {where}: {shown}."
+            f"No change of the {item.figure} of {response} with {analysis.against} was detected {where}: "
+            f"{shown}."
         )
     word = "grows" if value.estimate > 0 else "falls"
     return f"The {item.figure} of {response} {word} with {analysis.against} {where}: {shown}."
@@ -257,7 +258,9 @@ def _tabulate_points(notes: ResponseNotes, variability: PointVariabilities) -> l
         parts.append(
             Paragraph(tell(f"… and {left_out} further design points; {argument('json')} has them all."))
         )
-    meaning = "QCD: (Q3 − Q1) / (Q3 + Q1); Q.skew: quartile skewness. Both, and MAD, do not heed extremes."
+    meaning = (
+        "QCD: (Q3 − Q1) / (Q3 + Q1); Q.skew: quartile skewness. Neither they nor MAD depend on extremes."
+    )
     return [*parts, Paragraph(meaning)]
 
 

@@ -61,8 +61,8 @@ def phrase_uncertainty(estimate: VarianceEstimate) -> str:
         missing = [item for item in LEVELS if item in estimate.unknown]
         which = " and ".join(PLURALS[item] for item in missing if item != level)
         return (
-            f"Which level makes the mean of {estimate.response} uncertain cannot be told: {PLURALS[level]} "
-            f"alone are repeated, not {which}."
+            f"The data cannot tell which level makes the mean of {estimate.response} uncertain: only "
+            f"{PLURALS[level]} are repeated, not {which}."
         )
     top = max(estimate.uncertainty, key=lambda share: share.estimate)
     below = estimate.uncertainty[[share.level for share in estimate.uncertainty].index(top.level) + 1 :]
@@ -135,7 +135,9 @@ def phrase_impact(item: VersionVariances) -> str:
     matter = "it matters which build is measured"
     if factor.low <= 1:
         matter = (
-            "no impact is seen" if factor.estimate > 1 else "no impact is seen (1 means none, less is chance)"
+            "no impact was detected"
+            if factor.estimate > 1
+            else "no impact was detected (1 means no impact, less is chance)"
         )
     sentence = f"The impact factor of compilation is {shown}: {matter}"
     if impact.variation_percent is not None and factor.low > 1:
@@ -155,12 +157,14 @@ def _sum_up(versions: Sequence[VersionVariances]) -> list[str]:
         if item.estimate.uncertainty
     )
     if not counts:
-        return [f"Of none of {len(versions)} versions can be told which level makes the mean uncertain."]
+        return [
+            f"The data cannot tell for any of {len(versions)} versions which level makes the mean uncertain."
+        ]
     (first, most), *others = counts.most_common()
     parts = [f"between {PLURALS[first]} in {most} of {len(versions)} versions"]
     parts += [f"between {PLURALS[level]} in {count}" for level, count in others]
     rest = len(versions) - sum(counts.values())
-    untold = f"; of {rest} it cannot be told" if rest else ""
+    untold = f"; for {rest} the data cannot tell" if rest else ""
     return [
         f"The largest part of the uncertainty of the mean of {versions[0].nested.response} is "
         f"{', '.join(parts)}{untold}. {_say_how_sure(versions)}"
@@ -172,10 +176,11 @@ def _say_how_sure(versions: Sequence[VersionVariances]) -> str:
     known = [item.estimate.uncertainty for item in versions if item.estimate.uncertainty]
     sure = sum(any(share.low >= _TELLING for share in shares) for shares in known)
     if sure == len(known):
-        return "It is shown to be more than half in each."
+        return "Each version shows that it is more than half."
     if sure == 0:
-        return "It is shown to be more than half in none: each interval reaches below."
-    return f"It is shown to be more than half in {sure}; in the others its interval reaches below."
+        return "No version shows that it is more than half: each interval reaches below."
+    shows = "version shows" if sure == 1 else "versions show"
+    return f"{sure} {shows} that it is more than half; in the others its interval reaches below."
 
 
 def spell_percent(share: float) -> str:

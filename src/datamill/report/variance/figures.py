@@ -151,7 +151,7 @@ def draw_shares(versions: Sequence[VersionVariances]) -> Figure:
         .facet(column=alt.Column("kind:N", sort=list(_KINDS), title=None), spacing=20)
     )
     text = (
-        "How much of the variance each level is answerable for. On the left that of the mean, which says "
+        "How much of the variance each level accounts for. On the left that of the mean, which says "
         "what to repeat more often; on the right that of a single measurement. Parts of a bar, from its left "
         "end: builds, executions, measurements. The table has intervals."
     )

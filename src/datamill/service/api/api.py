@@ -109,7 +109,7 @@ def refuse_guess(request: HttpRequest, problem: TooManyGuessesError) -> HttpResp
     answer = _refuse(
         request,
         429,
-        "too many keys or tokens that nobody has came from your address",
+        "too many unknown keys or tokens came from your address",
         remedy=f"One that is good is taken at once. Try others in {format_duration(problem.wait_s)}.",
     )
     answer["Retry-After"] = str(int(problem.wait_s) + 1)

@@ -116,7 +116,7 @@ class Calls:
                 f"this takes more than {format_size(budget.file_bytes)} on disk", remedy=budget.remedy
             )
         if answer.kind == "deep":
-            raise BudgetError("this stands too deep in each other to be worked on", remedy=budget.remedy)
+            raise BudgetError("this is nested too deep to be worked on", remedy=budget.remedy)
         if answer.kind == "defect":
             raise RuntimeError(f"a function failed in its own process:\n{answer.value}")
         value: T = answer.value

@@ -14,7 +14,7 @@ def find_refusal(headers: Headers) -> Response | None:
     if "transfer-encoding" in headers and "content-length" in headers:
         message = "the request has a length and is sent in chunks: one of both is wrong"
     elif len(headers.getlist("host")) > 1 or len(headers.getlist("authorization")) > 1:
-        message = "the request has a header twice that there is once"
+        message = "the request repeats a header that may come once"
     else:
         return None
     return JSONResponse(asdict(Problem(message, "headers")), 400, {"connection": "close"})

@@ -54,7 +54,7 @@ def find_hypothesis_goal(text: str, read: NestedData, alpha: float, power: float
     seen = f"{format_figures(100 * (ratio - 1), 3, signed=True)}%"
     if margin <= 0:
         raise InputError(
-            f"in the pilot {hypothesis.package} departs from {hypothesis.baseline} by {seen}, which is not "
+            f"in the pilot {hypothesis.package} differs from {hypothesis.baseline} by {seen}, which is not "
             f"what the hypothesis claims ({hypothesis.phrase()}): no number of repetitions shows it",
             where=argument("hypothesis"),
             remedy="Claim less, or plan with another pilot.",

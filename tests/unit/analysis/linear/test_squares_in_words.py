@@ -35,7 +35,7 @@ def test_a_term_detected_only_by_what_it_shares_is_not_said_to_change_the_mean()
     assert own.low < 0 < own.high
     said = next(sentence for sentence in found.lead if sentence.startswith("a "))
     assert "type I" in said
-    assert "after all other terms no effect on the mean y is seen" in said
+    assert "after all other terms no effect on the mean y was detected" in said
     assert not any("a changes the mean" in sentence for sentence in found.lead)
 
 

@@ -278,7 +278,7 @@ def test_an_impact_factor_below_one_has_an_interval_of_its_own_and_is_called_non
         assert factor is not None
         assert factor.low < factor.estimate < factor.high
         if factor.estimate < 1:
-            assert "no impact is seen (1 means none, less is chance)" in phrase_impact(found)
+            assert "no impact was detected (1 means no impact, less is chance)" in phrase_impact(found)
             break
     else:
         raise AssertionError("chance never brought the factor below 1")

@@ -62,7 +62,7 @@ def test_the_three_verdicts_follow_from_the_interval_and_the_threshold() -> None
     assert "which is worse" in text
     assert "little is unchanged within ±1% of base" in text
     assert "A difference (worse) was detected, too small to matter." in text
-    assert "It cannot be told yet whether noisy has changed" in text
+    assert "The data cannot tell yet whether noisy has changed" in text
 
 
 def test_pairs_follow_the_baseline_or_the_version_before() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -251,6 +252,28 @@ class ChangingCoordinator:
         if len(self.submitted) == 1:
             raise ChangedPlanError("the plan has changed since it was shown", CHANGED)
         return AcceptedSubmission(**asdict(CHANGED), id=7)
+
+
+def test_what_a_package_of_a_commit_leaves_out_is_noted_before_anything_is_submitted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "kept").write_text("as committed")
+    for words in (("init", "--quiet"), ("add", "kept"), ("commit", "--quiet", "--message", "all")):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], cwd=tmp_path, check=True
+        )
+    (tmp_path / "kept").write_text("changed since")
+    (tmp_path / "experiment.toml").write_text(
+        '[experiment]\nname = "one"\nseed = 1\nreplicates = 2\n'
+        '[[package]]\nname = "a"\ngit = "."\nrev = "HEAD"\ncommand = "cat kept"\n'
+    )
+    monkeypatch.setattr("datamill.cli.fleet.submit.connect", lambda *_: ChangingCoordinator())
+    asked = CliRunner().invoke(submit, [str(tmp_path)])
+    assert asked.exit_code == 1
+    assert 'Note: package "a" has no part of' in asked.output
+    told = json.loads(CliRunner().invoke(submit, [str(tmp_path), "--yes", "--json"]).stdout)
+    assert told["warnings"] == [note := told["warnings"][0], "few of them."]
+    assert note.startswith('package "a" has no part of')
 
 
 CHANGED = replace(PLAN, trials=4, replicates=2, digest="2" * 64)

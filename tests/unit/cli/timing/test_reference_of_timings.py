@@ -16,5 +16,5 @@ def test_a_reference_comes_first_and_shifts_the_names() -> None:
 
 
 def test_a_name_without_a_reference_is_refused() -> None:
-    with pytest.raises(InputError, match="there is no reference to be called so"):
+    with pytest.raises(InputError, match="there is no reference to name"):
         put_reference(("a",), (), None, "R")

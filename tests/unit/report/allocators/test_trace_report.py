@@ -49,7 +49,7 @@ def test_a_line_is_spelled_as_in_the_thesis() -> None:
 
 
 def test_lines_that_are_not_given_are_counted() -> None:
-    assert list(list_lines(TRACE, most=5))[-1] == "  in 1 more lines: 957"
+    assert list(list_lines(TRACE, most=5))[-1] == "  in 1 more line: 957"
     assert list(list_lines(TRACE, most=9))[1:3] == ["List resize:", f"  {phrase_line(LINES[0], 7719)}"]
 
 

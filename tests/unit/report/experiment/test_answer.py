@@ -51,7 +51,7 @@ def test_a_crossing_interaction_is_told_by_its_own_departure_with_its_levels() -
 
     levels = {**TWO, "opt": ("-O0", "-O2")}
     line, bound = write_answer(*plan_study(levels, value)).mattered
-    assert bound.startswith("Chance is left "), bound
+    assert bound.startswith("Chance accounts for "), bound
     found = re.search(r"opt with aslr .*: ([+−][\d.]+)% \(95% interval .*\) at (-O\d), (on|off)", line)
     assert found is not None
     assert float(found[1].replace("−", "-")) == pytest.approx(10, abs=0.2)

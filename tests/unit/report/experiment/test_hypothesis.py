@@ -133,7 +133,7 @@ def test_values_that_do_not_vary_and_values_that_are_missing_are_no_test(tmp_pat
     assert "no test can be made" in phrase_judged(same)
     nothing = judge(bundle, [record for record in records if record.package != "b"])
     assert nothing.verdict == "no data"
-    assert phrase_judged(nothing).startswith("Nothing can be said yet")
+    assert phrase_judged(nothing).startswith("The hypothesis cannot be judged yet")
 
 
 @pytest.mark.parametrize(

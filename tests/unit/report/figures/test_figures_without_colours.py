@@ -96,7 +96,7 @@ def test_lines_of_groups_differ_in_their_strokes() -> None:
 
 def test_the_title_of_a_legend_is_not_cut_off() -> None:
     svg = render_svg(draw("effects"))
-    assert "term told from zero (Holm p &lt; 0.01)" in svg
+    assert "term detected (Holm p &lt; 0.01)" in svg
     assert "…" not in svg
 
 

@@ -45,11 +45,11 @@ def answer(*pairs: CommandComparison, means: tuple[CommandMean, ...] = (), **cha
         (compare(0.25, 0.2, 0.4, "faster"), "b is 4.0 times (2.5 to 5.0) as fast as a."),
         (
             compare(1.001, 0.995, 1.006, "unchanged"),
-            "a and b take equally long, within ±1%: b departs by +0.10% (−0.50 to +0.60%).",
+            "a and b take equally long, within ±1%: b differs by +0.10% (−0.50 to +0.60%).",
         ),
         (
             compare(1.03, 0.98, 1.08, "cannot tell"),
-            "It cannot be told yet whether a or b is faster: b departs by +3.0% (−2.0 to +8.0%).",
+            "The data cannot tell yet whether a or b is faster: b differs by +3.0% (−2.0 to +8.0%).",
         ),
         (
             compare(1.05, 1.02, 1.08, "slower", typical=True),
@@ -57,7 +57,7 @@ def answer(*pairs: CommandComparison, means: tuple[CommandMean, ...] = (), **cha
         ),
         (
             compare(None, None, None, "cannot tell"),
-            "It cannot be told yet which of a and b is better: too few executions have ended.",
+            "The data cannot tell yet which of a and b is better: too few executions have ended.",
         ),
     ],
 )
@@ -84,7 +84,7 @@ def test_of_several_commands_the_best_is_named_with_those_that_may_be_as_good() 
         CommandComparison(B, C, 2.0, 1.9, 2.1, "slower", 0, False),
     )
     told = phrase_answer(answer(*pairs, means=means))
-    assert told == "a is the fastest or as good as that: b cannot be told from it."
+    assert told == "a seems the fastest, but the data do not tell it apart from b."
 
 
 def test_the_next_best_of_several_commands_is_compared_with_the_best() -> None:
@@ -113,8 +113,8 @@ def test_what_is_known_from_above_only_is_told_as_a_bound() -> None:
     )
     hidden = compare(None, None, None, "cannot tell", is_bound=True)
     assert phrase_answer(answer(hidden, response=memory)) == (
-        "It cannot be told which of a and b has less peak_memory: what has so little is known from above "
-        "only."
+        "The data cannot tell which of a and b has less peak_memory: values this small are known only as "
+        "upper bounds."
     )
 
 

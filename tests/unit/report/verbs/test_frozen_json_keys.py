@@ -67,6 +67,12 @@ def make_events() -> pl.DataFrame:
     return pl.DataFrame({"value": 5 + 0.1 * rng.normal(size=200) + events, "events": events})
 
 
+def make_calls() -> pl.DataFrame:
+    binned = np.arange(400) % 19 == 0
+    latency = np.exp(np.random.default_rng(1).normal(3, 0.2, 400)) * np.where(binned, 5, 1)
+    return pl.DataFrame({"index": np.arange(400), "latency_ns": latency, "binned": binned})
+
+
 def write_report_json(study: Study) -> str:
     experiment, design, table, trials = study
     found = analyze_experiment(experiment, design, table)
@@ -108,6 +114,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "by": lambda: datamill.summary(make_table(), response="time", factors=["flag"], by="tool"),
     "reproduce": lambda: Reproduce(judge_reproduction(*make_executions())),
     "false_alarms": lambda: datamill.false_alarms(make_versions(), only="old"),
+    "analyze_allocations": lambda: datamill.analyze_allocations(make_calls(), quantiles=[0.25, 0.5, 0.75]),
 }
 
 #: A suite on nine machines, the last of which is strange, and an application on five of them.
@@ -129,6 +136,10 @@ RESULTS |= {
     "choose_machines": lambda: datamill.choose_machines(SCORES, 3, shrink=True, loss=0.3),
     "rank_machines": lambda: datamill.rank_machines(SCORES, TIMES, prices={"m0": 3, "m5": 9}),
 }
+
+
+def test_every_entry_is_of_a_result_that_is_made_here() -> None:
+    assert set(FROZEN) == {*RESULTS, "report"}
 
 
 @pytest.mark.parametrize("verb", RESULTS)

@@ -58,7 +58,7 @@ def test_a_coefficient_is_spelled_once_and_its_levels_are_left_alone(
 
 
 def test_a_sentence_on_aliases_keeps_its_own_colons() -> None:
-    assert spell_terms_of_design("Not to be told apart: a = b:c.") == "Not to be told apart: a = b × c."
+    assert spell_terms_of_design("Cannot be told apart: a = b:c.") == "Cannot be told apart: a = b × c."
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 import click
 import pytest
@@ -42,7 +43,7 @@ def test_a_command_that_a_page_shows_exists_with_its_options(shown: Shown) -> No
     # The coordinator, a process of its own, reads what `serve` is given.
     options = make_parameters() if command.name == "serve" else command.get_params(context)
     known = {name for item in options for name in (*item.opts, *item.secondary_opts)}
-    for word in rest:
+    for word in takewhile(lambda word: word != "--", rest):
         option = word.strip("[]().,;").partition("=")[0]
         if option.startswith("-") and re.match(r"--?[a-z]", option):
             assert option in known, f"{context.command_path} has no {option}"

@@ -21,6 +21,9 @@ RIDDLES = {
     r"\bLet (?!us\b)[a-z{]": "a verb that says what to do",
     r"(?<!there )(?<!There )\b(?:is|are) no (?!more\b|longer\b|[a-z]+er than\b)": "is not a",
     r"\b(?:is|are) detected\b": "was detected",
+    r"\b(?:in|[Oo]f) none\b(?!\)| of (?:the|it|them|these|those)\b)": "in no …, none of … has",
+    r"\b(?:is|are) (?:not )?seen\b": "was detected, shows",
+    r"\b(?:can|cannot|could|could not) be told\b(?! apart\b)": "we cannot tell whether, is not known",
     r"(?:(?<=\S )b|\bB)eside\b(?! (?:{places}))": "besides, with, as well",
 }
 #: What something may run, lie or be shown beside; elsewhere people mean "besides" or "with".

@@ -64,7 +64,7 @@ def evaluate(
     file: Path | None,
     store: Path | None,
 ) -> None:
-    """Predict what is known, without having learnt it: hit and dismiss rates, areas under the curve.
+    """Predict known changes that were not learnt from: hit and dismiss rates, areas under the curve.
 
     The columns 50%, 80% and 90% are hit rates where that share of unchanged cases is dismissed; saved is the
     share of cases that need not run. A packed store (--store) needs no repository.

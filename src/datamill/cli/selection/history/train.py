@@ -63,13 +63,14 @@ def train(
         sentences.append(f"{count_nouns(found.pairing.unprofiled, 'case')} without a profile left out.")
     if model.truth.rule == "relevant" and found.pairing.unsure:
         sentences.append(
-            f"{count_nouns(found.pairing.unsure, 'case')} could not be told for sure and count as unchanged."
+            f"{count_nouns(found.pairing.unsure, 'case')} could not be judged with certainty and count as "
+            "unchanged."
         )
     direction = model.direction
     if direction.n:
         sentences.append(
             f"Direction: right in {direction.right} of {count_nouns(direction.n, 'change')}"
-            + ("." if direction.holds else ", too few for it to be told.")
+            + ("." if direction.holds else ", which is too few to tell directions.")
         )
     warnings = [finish_sentence(line) for line in model.warnings]
     if as_json:

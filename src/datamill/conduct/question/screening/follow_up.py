@@ -140,7 +140,7 @@ def decide_factors(bundle: Bundle) -> DecidedFactors:
     screening = screen_response(bundle.design, analysis)
     if not screening.effects:
         raise InputError(
-            f"the screening says nothing of what moves {response.name}: {' '.join(screening.warnings)}",
+            f"the screening says nothing about what moves {response.name}: {' '.join(screening.warnings)}",
             where=where,
             remedy="Run it with replicates = 2 or more.",
         )

@@ -67,15 +67,13 @@ def draw_calls(effect: BinningEffect) -> Figure:
     )
     text = (
         f"Each dot is a call, in the order in which they came; triangles are the "
-        f"{format_count(effect.binned.n)} binned ones. Look whether what is high is binned, and how "
-        "regularly "
-        "that comes."
+        f"{format_count(effect.binned.n)} binned ones. Look whether slow calls are binned, and how "
+        "regularly they come."
     )
     if left_out:
         text += (
             f" {format_count(left_out)} of {format_count(calls.latency.size)} calls are not drawn: the "
-            "slowest "
-            "of each kind are, and of the others every so many-th."
+            "slowest of each kind are, and the others are thinned out evenly."
         )
     title = f"{effect.observations.response} of every call"
     return Figure("calls-by-index", title, text, let_zoom(chart.to_dict()))

@@ -92,8 +92,8 @@ def state_block_requests(requests: BlockRequests) -> Iterator[str]:
         )
     if requests.empty:
         yield (
-            f"  Without sectors, such as flushes: {format_count(requests.empty)}, in no row: the kernel "
-            "does not say which answer is theirs."
+            f"  Requests without sectors, such as flushes: {format_count(requests.empty)}. They are in no "
+            "row: the kernel does not say which answer is theirs."
         )
     if requests.unanswered:
         yield f"  Unanswered when the program ended: {format_count(requests.unanswered)}."

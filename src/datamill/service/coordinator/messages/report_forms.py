@@ -111,7 +111,7 @@ def decode_report(payload: bytes) -> tuple[ReportForm | None, str]:
     if form.schema not in READ_REPORT_VERSIONS:
         return None, f"the report has schema {form.schema}, which this coordinator does not read"
     if not 0 <= form.clock_unix_ns < 1 << 63:
-        return None, "the report's clock is out of all bounds"
+        return None, "the report's clock is impossible"
     return form, ""
 
 

@@ -100,8 +100,8 @@ def _put_off(experiment: FleetExperiment) -> Later | None:
         f"Not before the end: {format_count(counts.counted)} of {count_nouns(counts.total, 'trial')} have "
         "counted.",
         (
-            "The number of trials was fixed before the first one. Intervals then hold once, when all have "
-            "ended; of those who look earlier, and again, more are misled than the intervals say.",
+            "The number of trials was fixed before the first one. Its intervals hold only once, when all "
+            "have ended: looking earlier, or again and again, misleads more often than they say.",
             "An experiment with [until] may be looked at while it grows: its intervals hold at every look.",
         ),
     )

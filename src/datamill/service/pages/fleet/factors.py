@@ -61,7 +61,7 @@ def change_rule(request: HttpRequest, name: str, change: str) -> HttpResponse:
         run_as_writer(allow_factor, name, user, time.time())
         said = f"{name} is allowed again."
     else:
-        raise accounts.NotFoundError("there is no such thing to do")
+        raise accounts.NotFoundError("there is no such action")
     messages.success(request, said, extra_tags="good")
     return redirect("factor", name)
 

@@ -158,7 +158,7 @@ def change_worker(request: HttpRequest, name: str, change: str) -> HttpResponse:
         dismiss_machine(worker, user, time.time())
         said = f"{name} is removed: its credentials are void, and what it measured stays."
     else:
-        raise NotFoundError("there is no such thing to do")
+        raise NotFoundError("there is no such action")
     messages.success(request, said, extra_tags="good")
     return redirect("worker", name)
 

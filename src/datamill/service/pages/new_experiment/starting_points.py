@@ -77,7 +77,7 @@ TEMPLATES: Mapping[str, Template] = MappingProxyType(
                 "Which version became slower?",
                 "Versions of one program as packages, in turns, each built afresh for every trial: what "
                 "varies between builds does not count as a regression. The command line makes packages of "
-                'commits: datamill gate, and git = "REVISION" in an experiment file.',
+                'commits: datamill gate, and rev = "REVISION" in an experiment file.',
                 "Choose one package for each version, and say below which one the others are compared with.",
                 {"link_order": 100},
                 {"replicates": "10", "order": "interleaved", "build": "fresh"},

@@ -81,7 +81,7 @@ def change_target(request: HttpRequest, number: int, change: str) -> HttpRespons
         queue_try(target, now_s)
         said = "A notice that says nothing is on its way; reload this page to see whether it arrived."
     else:
-        raise NotFoundError("there is no such thing to do")
+        raise NotFoundError("there is no such action")
     messages.success(request, said, extra_tags="good")
     return redirect("notices")
 

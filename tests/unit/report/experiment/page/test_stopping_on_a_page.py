@@ -86,7 +86,12 @@ def summarize(*decisions: Decision, not_needed: int = 0) -> TrialSummary:
         ),
         ("changed", -0.2, (-0.28, -0.12), "old is better than new: the rate of new differs from old's by"),
         ("no difference", 0.01, (-0.05, 0.07), "new and old do not differ in rate by 10% or more"),
-        ("max_trials", 0.05, (-0.1, 0.2), "It cannot be told yet whether new and old differ in rate by 10%"),
+        (
+            "max_trials",
+            0.05,
+            (-0.1, 0.2),
+            "The data cannot tell yet whether new and old differ in rate by 10%",
+        ),
     ],
 )
 def test_the_rules_verdict_is_the_headline_of_a_comparison(

@@ -244,7 +244,7 @@ def test_notes_point_to_means_by_level_only_where_these_were_printed() -> None:
 
 def test_what_is_left_to_chance_bounds_what_hidden_factors_did() -> None:
     text = " ".join(lay_out(20, 0.0))
-    told = re.search(r"Chance is left ([\d.]+)% of the variation", text)
+    told = re.search(r"Chance accounts for ([\d.]+)% of the variation", text)
     fit = re.search(r"R\^2 = ([\d.]+)", text)
     assert told is not None
     assert fit is not None

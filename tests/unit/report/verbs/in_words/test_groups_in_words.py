@@ -156,7 +156,7 @@ def test_groups_are_split_within_the_other_factors_and_blocks_do_not_form_them()
 def test_variability_warns_of_means_near_zero_of_negatives_and_of_few() -> None:
     near_zero = measure_variability(make_cells([-1.0, 1.2, 0.3, 2.0, 2.1, 2.2], [0, 0, 0, 1, 1, 1]))
     said = " ".join(near_zero.warnings)
-    for words in ("hardly told from zero", "negative observations", "fewer than 10 observations"):
+    for words in ("hardly differs from zero", "negative observations", "fewer than 10 observations"):
         assert words in said
     below = measure_variability(make_cells([-1.0, -1.2, 2.0, 2.1, 5.0], [0, 0, 1, 1, 1]))
     assert below.points[0].cv is None

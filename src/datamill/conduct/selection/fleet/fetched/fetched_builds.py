@@ -59,7 +59,7 @@ def _read_build(
     if failure is not None:
         return BuiltVersion("failed", reason=f"{failure.message} {failure.remedy}".strip(), build_s=seconds)
     if trial.archive is None:
-        return BuiltVersion("failed", reason="what was built did not come home", build_s=seconds)
+        return BuiltVersion("failed", reason="what was built was not brought back", build_s=seconds)
     build = choose_build(settings, history, record.package)
     paths = (build.binaries if build is not None else ()) or settings.binaries
     try:

@@ -44,7 +44,9 @@ def run_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
     try:
         if request.method == "POST":
             if margin not in MARGINS:
-                raise InputError("nobody offered this margin", remedy=f"One of: {', '.join(MARGINS)}.")
+                raise InputError(
+                    "this margin is not among the choices", remedy=f"One of: {', '.join(MARGINS)}."
+                )
             with sending_form(request) as form:
                 if not form.became:
                     number, _ = run_experiment_again(

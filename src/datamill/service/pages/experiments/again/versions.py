@@ -61,11 +61,11 @@ def compare_experiments(request: HttpRequest) -> HttpResponse:
         if len(words) > _MOST:
             raise InputError(f"{len(words)} experiments are too many", remedy=f"Name up to {_MOST}.")
         if any(not (word.isascii() and word.isdecimal() and len(word) < 19) for word in words):
-            raise InputError("what is compared are numbers of experiments", remedy="Write them so: 12 15.")
+            raise InputError("these are not numbers of experiments", remedy="Write them like this: 12 15.")
         for word in dict.fromkeys(words):
             shown.append(_read_version(find_experiment(user, int(word))))
         if len(shown) == 1:
-            raise InputError("one experiment is nothing to compare", remedy="Name two or more.")
+            raise InputError("one experiment cannot be compared with itself", remedy="Name two or more.")
     except InputError as problem:
         context["problem"] = problem
         shown = []
