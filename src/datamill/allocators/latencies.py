@@ -93,6 +93,16 @@ class AllocationLatencies:
     limit: int
     clock: Clock
 
+    def find_slow_lines(self) -> tuple[SlowLine, ...]:
+        """Return the lines whose requests took the slow path, most time first."""
+        lines = (
+            self.table.filter(pl.col("binned") & pl.col("line").is_not_null())
+            .group_by("file", "line", "function", maintain_order=True)
+            .agg(pl.len().alias("count"), pl.col("latency_ns").sum(), pl.col("size").sum())
+            .sort("latency_ns", descending=True, maintain_order=True)
+        )
+        return tuple(SlowLine(**row) for row in lines.iter_rows(named=True))
+
 
 @dataclass(frozen=True, slots=True)
 class SlowLine:
@@ -104,17 +114,6 @@ class SlowLine:
     count: int
     latency_ns: float
     size: int
-
-
-def find_slow_lines(latencies: AllocationLatencies) -> tuple[SlowLine, ...]:
-    """Return the lines whose requests took the slow path, most time first."""
-    lines = (
-        latencies.table.filter(pl.col("binned") & pl.col("line").is_not_null())
-        .group_by("file", "line", "function", maintain_order=True)
-        .agg(pl.len().alias("count"), pl.col("latency_ns").sum(), pl.col("size").sum())
-        .sort("latency_ns", descending=True, maintain_order=True)
-    )
-    return tuple(SlowLine(**row) for row in lines.iter_rows(named=True))
 
 
 def read_calls(

@@ -13,6 +13,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether all of it lies on one side of zero."""
+        return self.low > 0 or self.high < 0
+
     def scaled(self, factor: float) -> Interval:
         """The interval of values that are `factor` times as large, which is above zero."""
         return Interval(self.estimate * factor, self.low * factor, self.high * factor)

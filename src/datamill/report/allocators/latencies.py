@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from datamill.allocators.latencies import AllocationLatencies, find_slow_lines
+from datamill.allocators.latencies import AllocationLatencies
 from datamill.experiment.messages.numbers import format_count, format_fixed
 
 
@@ -23,7 +23,7 @@ def state_latencies(latencies: AllocationLatencies, *, most: int = 5) -> Iterato
                 longest = format_fixed(float(np.max(values)), 0)
                 yield f"  {name}: {format_count(values.size)}, median {middle} ns, longest {longest} ns"
     total = float(table["latency_ns"].sum())
-    slow = find_slow_lines(latencies)
+    slow = latencies.find_slow_lines()
     if slow and total > 0:
         own = sum(line.latency_ns for line in slow)
         yield (

@@ -6,7 +6,7 @@ import math
 
 from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.interval import Interval
-from datamill.analysis.levels.level_changes import LevelChange, LevelChanges, rank_changes
+from datamill.analysis.levels.level_changes import LevelChange, LevelChanges
 from datamill.analysis.linear.linear_model import LinearModel, TermRow
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.quantile_model import QuantileModel
@@ -135,15 +135,14 @@ def choose_largest_change(changes: LevelChanges, model: LinearModel) -> LevelCha
     for row in main:
         if own := _list_own_changes(row, model, changes):
             return next((item for item in own if item.pair.verdict != "uncertain"), own[0])
-    return rank_changes(changes.changes)[0]
+    return changes.rank()[0]
 
 
 def _list_own_changes(row: TermRow, model: LinearModel, changes: LevelChanges | None) -> list[LevelChange]:
     """Changes of a main effect's factor, the largest first."""
     if changes is None or row.term.covariates:
         return []
-    name = model.factors[row.term.factors[0]].name
-    return list(rank_changes([item for item in changes.changes if item.factor == name]))
+    return list(changes.rank(model.factors[row.term.factors[0]].name))
 
 
 def _state_changes(own: list[LevelChange], changes: LevelChanges, wording: Wording) -> list[str]:
@@ -173,7 +172,7 @@ def _is_seen_after_all(model: LinearModel, row: TermRow) -> bool:
     if model.squares == "III":
         return True
     own = [item.value for item in model.coefficients if item.term == row.term.name]
-    return any(value.low > 0 or value.high < 0 for value in (*own, *(item.value for item in row.effects)))
+    return any(value.excludes_zero for value in (*own, *(item.value for item in row.effects)))
 
 
 def _state_shared(row: TermRow, response: str, squares: str) -> str:

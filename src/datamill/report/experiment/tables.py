@@ -9,7 +9,6 @@ from datamill.analysis.answer.machines.machine_by_machine import RELATIVE_UNIT
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.interval import Interval
-from datamill.analysis.levels.level_changes import rank_changes
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.coding import Term
 from datamill.design.design import Design
@@ -138,14 +137,12 @@ def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale
         beyond = _spell_departure(item.largest_percent, item.largest, scale)
         return f"{beyond} beyond separate effects", ", ".join(item.levels)
     name = analysis.observations.cells.factors[item.term.factors[0]].name
-    of_package = (analysis.package_change,) if analysis.package_change is not None else ()
-    own = [change for change in (*of_package, *analysis.changes) if change.factor == name]
-    if not own:
+    largest, groups = analysis.find_largest_change(name)
+    if largest is None:
         return "–", ""
-    largest = rank_changes(own)[0]
     pair = largest.pair
     percent = None if pair.ratio is None else pair.ratio.to_percent()
-    who = f" ({largest.group})" if len(own) > 1 else ""
+    who = f" ({largest.group})" if groups > 1 else ""
     shown = "–" if pair.p is None else _spell_departure(percent, pair.difference, scale)
     return shown, f"{pair.package} against {pair.baseline}{who}"
 
