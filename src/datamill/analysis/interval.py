@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+#: Ratios beyond e to this are no help.
+_LARGEST_EXPONENT = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +16,11 @@ class Interval:
     estimate: float
     low: float
     high: float
+
+    @classmethod
+    def join(cls, estimate: float | None, low: float | None, high: float | None) -> Interval | None:
+        """The interval that three numbers of a record make; None where one of them is missing."""
+        return None if estimate is None or low is None or high is None else cls(estimate, low, high)
 
     @property
     def excludes_zero(self) -> bool:
@@ -25,6 +34,19 @@ class Interval:
     def negated(self) -> Interval:
         """The interval of a difference taken the other way round."""
         return Interval(-self.estimate, -self.high, -self.low)
+
+    def unsigned(self) -> Interval:
+        """The interval of a difference's size where its sign is known, else as it is."""
+        if not self.excludes_zero:
+            return self
+        return Interval(abs(self.estimate), *sorted((abs(self.low), abs(self.high))))
+
+    def raised(self, base: float) -> Interval | None:
+        """The interval of the ratio whose logarithm to this base it bounds; None where that is huge."""
+        ends = [number * math.log(base) for number in (self.estimate, self.low, self.high)]
+        if max(abs(end) for end in ends) > _LARGEST_EXPONENT:
+            return None
+        return Interval(*(math.exp(end) for end in ends))
 
     def inverted(self) -> Interval:
         """The interval of a ratio taken the other way round; all of it is above zero."""

@@ -32,8 +32,6 @@ _MOST_NAMED = 3
 _MOST_TOLD = 2
 #: Shares, in percent, from which on they are told as a multiple.
 _LARGEST_SHARE = 1000.0
-#: Factors beyond e to this are no help.
-_LARGEST_EXPONENT = 100.0
 
 
 def state_answer(
@@ -192,14 +190,10 @@ def _format_change(change: Interval, unit: str, confidence: float) -> str:
 def _ratio(model: LinearModel, change: Interval) -> str:
     """A difference of logarithms as the factor it stands for."""
     base = _BASES.get(model.transform)
-    if base is None:
+    ratio = None if base is None else change.raised(base)
+    if ratio is None:
         return ""
-    ends = [number * math.log(base) for number in (change.estimate, change.low, change.high)]
-    if max(abs(end) for end in ends) > _LARGEST_EXPONENT:
-        return ""
-    estimate, low, high = (math.exp(end) for end in ends)
-    written = format_interval(Interval(estimate, low, high), choose_scale("", 0.0), model.confidence)
-    return f", which is a factor of {written}"
+    return f", which is a factor of {format_interval(ratio, choose_scale('', 0.0), model.confidence)}"
 
 
 def _share(model: LinearModel, row: TermRow, low: str, change: Interval) -> str:

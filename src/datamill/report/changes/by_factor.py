@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
@@ -67,10 +66,7 @@ def list_level_means(item: LevelChange, means: Sequence[LevelMean], wording: Wor
         return [f"The report has the means of all {len(own)} levels."]
     shown = [f"{format_interval(mean.value, scale, level)} at {mean.level}, n = {mean.n}" for mean in own]
     if item.levels == 2:
-        size = item.pair.difference
-        apart = Interval(abs(size.estimate), *sorted((abs(size.low), abs(size.high))))
-        if not size.excludes_zero:
-            apart = size
+        apart = item.pair.difference.unsigned()
         return [f"{what}: {'; '.join(shown)}; the difference is {format_interval(apart, scale, level)}."]
     steps = {step.package: step for step in item.steps}
     base = item.steps[0].baseline if item.steps else ""

@@ -228,10 +228,12 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]
     for change in analysis.changes:
         shown = {step.package: _find_change(step, axis, relative=relative) for step in change.steps}
         bases[change.factor] = base = change.steps[0].baseline
-        shown[base] = Interval(0.0, 0.0, 0.0)
-        for level, value in shown.items():
+        ends = {level: (value.estimate, value.low, value.high) for level, value in shown.items()}
+        # What others are compared with stands on the line of no change.
+        ends[base] = (0.0, 0.0, 0.0)
+        for level, (estimate, lower, upper) in ends.items():
             n = numbers.get((change.factor, change.group, level), 0)
-            point = EffectPoint(level, change.group, n, value.estimate, value.low, value.high)
+            point = EffectPoint(level, change.group, n, estimate, lower, upper)
             points.setdefault(change.factor, []).append(point)
     everything = [point for group in points.values() for point in group]
     low, high = min(point.low for point in everything), max(point.high for point in everything)

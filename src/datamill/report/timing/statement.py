@@ -112,10 +112,10 @@ def find_scale(answer: TimingAnswer, magnitude: float) -> Scale:
 
 def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:
     """Return a mean with its interval and its unit, or that too little is known."""
-    if mean.mean is None or mean.low is None or mean.high is None:
+    value = Interval.join(mean.mean, mean.low, mean.high)
+    if value is None:
         return "too few executions"
-    scale = find_scale(answer, mean.mean)
-    shown = format_interval(Interval(mean.mean, mean.low, mean.high), scale, answer.confidence)
+    shown = format_interval(value, find_scale(answer, value.estimate), answer.confidence)
     return f"at most {shown}" if mean.is_bound else shown
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from datamill.analysis.distribution.variability import PointVariability, Variability
 from datamill.analysis.distribution.variability_comparison import FactorVariability
-from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
+from datamill.analysis.distribution.windows import CountAssociation, FigureRange, WindowAnalysis
 from datamill.analysis.groups.group_comparison import GroupEstimate, PairTest
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.arguments import argument, tell
@@ -125,21 +125,19 @@ def state_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> tuple[Part,
     title = f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}"
     parts += [BLANK, Heading(title), BLANK]
     rows = []
-    counts = sorted({window.count for window in analysis.windows})
-    for count in counts[:_MOST_ROWS]:
-        chosen = [window for window in analysis.windows if window.count == count]
+    for item in analysis.by_count[:_MOST_ROWS]:
         rows.append(
             (
-                format_given(count),
-                str(len(chosen)),
-                *_spell_range([100 * item.cv for item in chosen if item.cv is not None], "%"),
-                *_spell_range([item.skewness for item in chosen if item.skewness is not None], ""),
+                format_given(item.count),
+                str(item.windows),
+                *_spell_range(item.cv, 100, "%"),
+                *_spell_range(item.skewness, 1, ""),
             )
         )
     heads = ("count", "windows", "median CV", "least", "largest", "median G1", "least", "largest")
     parts.append(build_table(heads, rows, 0))
-    if len(counts) > _MOST_ROWS:
-        left_out = len(counts) - _MOST_ROWS
+    if len(analysis.by_count) > _MOST_ROWS:
+        left_out = len(analysis.by_count) - _MOST_ROWS
         parts.append(
             Paragraph(tell(f"… and {left_out} further counts; {argument('json')} has every window."))
         )
@@ -166,10 +164,10 @@ def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssoc
     return f"The {item.figure} of {response} {word} with {analysis.against} {where}: {shown}."
 
 
-def _spell_range(values: Sequence[float], unit: str) -> tuple[str, str, str]:
-    if not values:
+def _spell_range(found: FigureRange | None, factor: float, unit: str) -> tuple[str, str, str]:
+    if found is None:
         return "-", "-", "-"
-    ends = (float(np.median(values)), min(values), max(values))
+    ends = (factor * found.median, factor * found.least, factor * found.largest)
     decimals = _count_figures(*ends) if unit else 2
     return tuple(f"{format_fixed(item, decimals)}{unit}" for item in ends)  # type: ignore[return-value]
 
