@@ -205,5 +205,5 @@ def _share(model: LinearModel, row: TermRow, low: str, change: Interval) -> str:
         return ""
     share = 100 * change.estimate / base
     if abs(share) >= _LARGEST_SHARE:
-        return f", {format_signed(share / 100, 0)} times the mean at {low}".replace("-", "−")
-    return f", {format_figures(share, signed=True)}% of the mean at {low}".replace("-", "−")
+        return f", {format_signed(share / 100, 0)} times the mean at {low}"
+    return f", {format_figures(share, signed=True)}% of the mean at {low}"

@@ -16,9 +16,9 @@ from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.numbers import format_count, format_level, format_to_error
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.tables.table import Table, build_table
-from datamill.report.variance.answer import phrase_variances, spell_percent
+from datamill.report.variance.answer import phrase_variances
 from datamill.report.variance.figures import draw_builds, draw_shares
-from datamill.report.words.scales import Scale
+from datamill.report.words.scales import Scale, round_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,12 @@ def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale) -> Tabl
     for item in versions:
         for share in item.estimate.uncertainty:
             spread = item.estimate.deviations.get(share.level, 0.0) * scale.factor
-            share_of_mean = " to ".join(spell_percent(end) for end in (share.low, share.high))
             rows.append(
                 (
                     *((item.nested.version,) if several else ()),
                     PLURALS[share.level],
                     format_to_error(spread, spread or 1.0),
-                    f"{spell_percent(share.estimate)} ({share_of_mean})",
+                    round_shares(share).phrase(),
                 )
             )
     unit = f" ({scale.unit})" if scale.unit else ""
