@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 #: Ratios beyond e to this are no help.
@@ -51,6 +52,10 @@ class Interval:
     def inverted(self) -> Interval:
         """The interval of a ratio taken the other way round; all of it is above zero."""
         return Interval(1 / self.estimate, 1 / self.high, 1 / self.low)
+
+    def mapped(self, function: Callable[[float], float]) -> Interval:
+        """The interval of an increasing function of the value."""
+        return Interval(function(self.estimate), function(self.low), function(self.high))
 
     def to_percent(self) -> Interval:
         """A ratio as a change in percent: 1.05 is +5%."""

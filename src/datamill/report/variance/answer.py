@@ -11,12 +11,18 @@ from datamill.analysis.versions.variances import VersionVariances
 from datamill.experiment.messages.numbers import (
     format_count,
     format_figures,
-    format_fixed,
     format_level,
     format_mean_count,
     format_share,
 )
-from datamill.report.words.scales import Scale, choose_scale, format_interval, round_shares, scale_by_power
+from datamill.report.words.scales import (
+    Scale,
+    choose_scale,
+    format_interval,
+    round_interval,
+    round_shares,
+    scale_by_power,
+)
 
 #: More versions than this are summed up in one sentence.
 _MOST_VERSIONS = 3
@@ -128,10 +134,7 @@ def phrase_impact(item: VersionVariances) -> str:
     if impact.factor is None:
         return ""
     factor = impact.factor
-    shown = (
-        f"{format_fixed(factor.estimate, 2)} ({level} interval {format_fixed(factor.low, 2)} to "
-        f"{format_fixed(factor.high, 2)})"
-    )
+    shown = round_interval(factor, decimals=2).phrase(level=level)
     matter = "it matters which build is measured"
     if factor.low <= 1:
         matter = (
