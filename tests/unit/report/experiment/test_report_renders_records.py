@@ -54,10 +54,21 @@ def list_inferences(source: str) -> set[str]:
             found |= {node.func.attr} & ESTIMATES
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found |= {node.func.id} & {"Interval", "Ratio"}
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and is_mean(node):
+            found.add("sum over len")
         if isinstance(node, ast.Compare):
             names = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(node)}
             found |= {"alpha"} & names
     return found
+
+
+def is_mean(node: ast.BinOp) -> bool:
+    """Whether a fraction is a sum over a number of things."""
+    names = [
+        part.func.id if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) else ""
+        for part in (node.left, node.right)
+    ]
+    return names == ["sum", "len"]
 
 
 def read_modules() -> dict[str, str]:
@@ -106,6 +117,7 @@ def test_a_function_is_told_from_a_record(source: str, found: str) -> None:
         ("from statistics import median", "statistics"),
         ("middle = float(np.median(values))", "median"),
         ("counts = np.bincount(cells.builds)", "bincount"),
+        ("middle = sum(values) / len(values)", "sum over len"),
         ("shown = Interval(middle, middle, middle)", "Interval"),
         ("told = row.p is not None and row.p < model.alpha", "alpha"),
     ],
