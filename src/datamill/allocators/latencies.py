@@ -93,6 +93,36 @@ class AllocationLatencies:
     limit: int
     clock: Clock
 
+    def summarize_paths(self) -> tuple[PathLatency, ...]:
+        """Return the requests that the allocator answered at once and those of its slow path, if any."""
+        found = []
+        for binned in (False, True):
+            values = self.table.filter(pl.col("binned") == binned)["latency_ns"].to_numpy()
+            if values.size:
+                middle, longest = float(np.median(values)), float(np.max(values))
+                found.append(PathLatency(binned, values.size, middle, longest))
+        return tuple(found)
+
+    def find_slow_lines(self) -> tuple[SlowLine, ...]:
+        """Return the lines whose requests took the slow path, most time first."""
+        lines = (
+            self.table.filter(pl.col("binned") & pl.col("line").is_not_null())
+            .group_by("file", "line", "function", maintain_order=True)
+            .agg(pl.len().alias("count"), pl.col("latency_ns").sum(), pl.col("size").sum())
+            .sort("latency_ns", descending=True, maintain_order=True)
+        )
+        return tuple(SlowLine(**row) for row in lines.iter_rows(named=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PathLatency:
+    """Latencies in ns of the requests of one path: the slow one where `binned`; `count` of them."""
+
+    binned: bool
+    count: int
+    median_ns: float
+    longest_ns: float
+
 
 @dataclass(frozen=True, slots=True)
 class SlowLine:
@@ -104,17 +134,6 @@ class SlowLine:
     count: int
     latency_ns: float
     size: int
-
-
-def find_slow_lines(latencies: AllocationLatencies) -> tuple[SlowLine, ...]:
-    """Return the lines whose requests took the slow path, most time first."""
-    lines = (
-        latencies.table.filter(pl.col("binned") & pl.col("line").is_not_null())
-        .group_by("file", "line", "function", maintain_order=True)
-        .agg(pl.len().alias("count"), pl.col("latency_ns").sum(), pl.col("size").sum())
-        .sort("latency_ns", descending=True, maintain_order=True)
-    )
-    return tuple(SlowLine(**row) for row in lines.iter_rows(named=True))
 
 
 def read_calls(

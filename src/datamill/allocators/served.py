@@ -38,6 +38,24 @@ class ServedRequests:
     limit: int
     clock: Clock
 
+    def list_commands(self) -> tuple[ServedCommand, ...]:
+        """Return the commands that a server was sent, most frequent first."""
+        has = pl.col("event").fill_null("")
+        found = (
+            self.table.group_by("command")
+            .agg(
+                pl.len().alias("count"),
+                pl.col("latency_ns").median().alias("median_ns"),
+                pl.col("latency_ns").max().alias("longest_ns"),
+                has.str.contains("memory_map").sum().alias("mapped"),
+                has.str.contains("heap_extend").sum().alias("extended"),
+                (pl.col("refills") > 0).sum().alias("refilled"),
+                (pl.col("page_faults") > 0).sum().alias("faulted"),
+            )
+            .sort("count", "command", descending=[True, False])
+        )
+        return tuple(ServedCommand(**row) for row in found.iter_rows(named=True))
+
 
 @dataclass(frozen=True, slots=True)
 class ServedCommand:
@@ -97,22 +115,3 @@ def read_served(
         pl.when(pl.col("page_faults") >= 0).then("page_faults"),
     )
     return ServedRequests(table, seen, limit, clock)
-
-
-def list_commands(served: ServedRequests) -> tuple[ServedCommand, ...]:
-    """Return the commands that a server was sent, most frequent first."""
-    has = pl.col("event").fill_null("")
-    found = (
-        served.table.group_by("command")
-        .agg(
-            pl.len().alias("count"),
-            pl.col("latency_ns").median().alias("median_ns"),
-            pl.col("latency_ns").max().alias("longest_ns"),
-            has.str.contains("memory_map").sum().alias("mapped"),
-            has.str.contains("heap_extend").sum().alias("extended"),
-            (pl.col("refills") > 0).sum().alias("refilled"),
-            (pl.col("page_faults") > 0).sum().alias("faulted"),
-        )
-        .sort("count", "command", descending=[True, False])
-    )
-    return tuple(ServedCommand(**row) for row in found.iter_rows(named=True))

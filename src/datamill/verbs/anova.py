@@ -14,6 +14,7 @@ from datamill.analysis.assumptions.check import check_assumptions
 from datamill.analysis.assumptions.diagnostics import gather_diagnostics
 from datamill.analysis.levels.level_changes import LevelChanges
 from datamill.analysis.levels.level_means import bound_over_blocks
+from datamill.analysis.levels.level_observations import split_observations
 from datamill.analysis.linear.linear_model import LevelEffect, LinearModel, SquaresType
 from datamill.analysis.linear.model import fit_linear_model
 from datamill.analysis.linear.reduction import centre_covariates
@@ -109,8 +110,8 @@ class Anova(Analysis):
         most = choose_largest_change(found, self.model)
         wording = word_changes(found, self.model, seen.response, seen.unit)
         return draw_change(
-            seen.cells,
             most,
+            split_observations(seen.cells, most),
             found.means,
             response=seen.response,
             units=seen.units,

@@ -52,7 +52,7 @@ class ExperimentAnswer:
             return None
         if experiment.until is not None and looks and looks[-1].decision != "stop":
             return draw_looks(experiment.until, looks)
-        return draw_answer(experiment, first.analysis, scale_response(first.analysis))
+        return draw_answer(first.analysis, scale_response(first.analysis))
 
     def __str__(self) -> str:
         """The question, the answer, what else mattered, and warnings."""

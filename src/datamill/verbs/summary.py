@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Unpack, get_args
 
+from datamill.analysis.distribution.shapes import bin_observations, find_boxes, find_steps
 from datamill.analysis.distribution.summary import DistributionSummary, summarize_distributions
 from datamill.analysis.groups.logarithms import is_logarithm
 from datamill.analysis.model_data.cells import Cells
@@ -23,7 +24,6 @@ from datamill.verbs.inputs.arguments import check_choice, take_confidence
 from datamill.verbs.inputs.data import locate_errors, read_data
 
 Kind = Literal["box", "ecdf", "histogram"]
-_DRAW = {"box": draw_boxes, "ecdf": draw_ecdf, "histogram": draw_histogram}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +69,12 @@ class Summary(Analysis):
             InputError: there is no such kind; `log`, and there are values that have no logarithm.
         """
         check_choice("kind", kind, get_args(Kind))
-        return _DRAW[kind](self.notes.response, self.notes.unit, self.cells, log=log)
+        response, unit, cells = self.notes.response, self.notes.unit, self.cells
+        if kind == "box":
+            return draw_boxes(response, unit, cells, find_boxes(cells), log=log)
+        if kind == "ecdf":
+            return draw_ecdf(response, unit, cells, find_steps(cells), log=log)
+        return draw_histogram(response, unit, cells, bin_observations(cells, log=log), log=log)
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """All three pictures of the distributions."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from acceptance.conftest import Command
 from faces.documents import ROOT
 from made.synthetic import fit_record, make_bundle_folder, make_phase, make_record
 
-from acceptance.conftest import Command
 from datamill.protocol.trial import BuildFacts, CompilerFacts
 
 FOREIGN = ROOT / "tests" / "foreign"

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faces.documents import Shown, list_commands
-
 from acceptance.conftest import BIN, Command
 from acceptance.usage.shown_files import compile_programs, make_measured_bundle, make_shown_files
 from acceptance.usage.unexecuted import find_why_not, list_unused_beginnings, tell_unexecuted
+from faces.documents import Shown, list_commands
 
 COMMANDS = list_commands()
 EXECUTED = [shown for shown in COMMANDS if not find_why_not(shown)]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance.conftest import Command
+from acceptance.usage.shown_files import draw_latencies, draw_measurements, make_pilot, write_fleet_tables
 from faces.documents import Block, list_blocks
 
 import datamill
-from acceptance.conftest import Command
-from acceptance.usage.shown_files import draw_latencies, draw_measurements, make_pilot, write_fleet_tables
 from datamill.experiment.file.parse import parse_experiment
 from datamill.experiment.file.toml_text import format_toml
 from datamill.experiment.gate.gate_file import parse_gate

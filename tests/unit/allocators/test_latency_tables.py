@@ -14,7 +14,6 @@ from datamill.allocators.latencies import (
     AllocationLatencies,
     Clock,
     SlowLine,
-    find_slow_lines,
     read_calls,
 )
 from datamill.allocators.ledger import plan_ledger, read_latencies
@@ -99,7 +98,7 @@ def test_a_ledger_without_requests_gives_a_table_without_rows() -> None:
 def test_time_in_slow_paths_is_summed_by_line() -> None:
     slow = BITS["pool_init"]
     found = read({"events": slow, "ticks": 50}, {"events": slow}, {}, {"events": slow, "frame": 0})
-    assert find_slow_lines(found) == (SlowLine("a.py", 3, "move", 2, 150.0, 80),)
+    assert found.find_slow_lines() == (SlowLine("a.py", 3, "move", 2, 150.0, 80),)
 
 
 def test_page_faults_are_null_where_nobody_asked_for_them() -> None:

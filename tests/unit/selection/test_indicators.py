@@ -7,12 +7,12 @@ from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features
 from datamill.selection.indicators.evidence import Evidence, measure_length_change
 from datamill.selection.indicators.registry import INDICATORS, read_indicators
-from datamill.selection.profiles.profile import FunctionCounts, Profile, rank_functions
+from datamill.selection.profiles.profile import FunctionCounts, Profile
 from datamill.selection.tables.function_table import DataObject
 
 
 def test_ranks_go_up_to_100_and_equal_functions_share_theirs():
-    ranking = rank_functions(make_profile(a=(1, 5), b=(1, 20), c=(1, 20), d=(1, 900)), "instructions")
+    ranking = make_profile(a=(1, 5), b=(1, 20), c=(1, 20), d=(1, 900)).rank("instructions")
     assert ranking is not None
     assert [ranking.of(name) for name in "abcd"] == [25.0, 62.5, 62.5, 100.0]
     assert ranking.of("never reached") == 0.0
@@ -20,7 +20,7 @@ def test_ranks_go_up_to_100_and_equal_functions_share_theirs():
 
 
 def test_a_count_that_the_profile_lacks_has_no_ranks():
-    assert rank_functions(make_profile(a=(1, 5)), "cycles") is None
+    assert make_profile(a=(1, 5)).rank("cycles") is None
 
 
 @pytest.fixture

@@ -62,6 +62,20 @@ class BlockRequests:
     unanswered: int
     empty: int
 
+    def list_kinds(self) -> tuple[RequestKind, ...]:
+        """Return the requests by operation, the most frequent first."""
+        rows = (
+            self.table.group_by("operation", maintain_order=True)
+            .agg(
+                pl.len().alias("count"),
+                pl.col("latency_ns").median().alias("median_ns"),
+                pl.col("latency_ns").max().alias("longest_ns"),
+                *(pl.col(name).sum() for name in (*_TOLD, "own")),
+            )
+            .sort("count", descending=True, maintain_order=True)
+        )
+        return tuple(RequestKind(**row) for row in rows.iter_rows(named=True))
+
 
 @dataclass(slots=True)
 class _Request:
@@ -253,18 +267,3 @@ class RequestKind:
     split: int
     bounced: int
     own: int
-
-
-def list_request_kinds(requests: BlockRequests) -> tuple[RequestKind, ...]:
-    """Return the requests by operation, the most frequent first."""
-    rows = (
-        requests.table.group_by("operation", maintain_order=True)
-        .agg(
-            pl.len().alias("count"),
-            pl.col("latency_ns").median().alias("median_ns"),
-            pl.col("latency_ns").max().alias("longest_ns"),
-            *(pl.col(name).sum() for name in (*_TOLD, "own")),
-        )
-        .sort("count", descending=True, maintain_order=True)
-    )
-    return tuple(RequestKind(**row) for row in rows.iter_rows(named=True))

@@ -78,6 +78,23 @@ class SystemCalls:
     idle_ns: float | None
     threads: frozenset[int]
 
+    def list_kinds(self) -> tuple[CallKind, ...]:
+        """Return the calls by name, the most frequent first."""
+        rows = (
+            self.table.group_by("call", maintain_order=True)
+            .agg(
+                pl.len().alias("count"),
+                pl.col("latency_ns").median().alias("median_ns"),
+                pl.col("latency_ns").max().alias("longest_ns"),
+                pl.col("binned").sum(),
+                pl.col("latency_ns").filter("binned").median().alias("binned_median_ns"),
+                (pl.col("pages") > 0).sum(),
+                (pl.col("switches") > 0).sum().alias("switched"),
+            )
+            .sort("count", descending=True, maintain_order=True)
+        )
+        return tuple(CallKind(**row) for row in rows.iter_rows(named=True))
+
 
 @dataclass(slots=True)
 class _Call:
@@ -263,21 +280,3 @@ class CallKind:
     binned_median_ns: float | None
     pages: int
     switched: int
-
-
-def list_call_kinds(calls: SystemCalls) -> tuple[CallKind, ...]:
-    """Return the calls by name, the most frequent first."""
-    rows = (
-        calls.table.group_by("call", maintain_order=True)
-        .agg(
-            pl.len().alias("count"),
-            pl.col("latency_ns").median().alias("median_ns"),
-            pl.col("latency_ns").max().alias("longest_ns"),
-            pl.col("binned").sum(),
-            pl.col("latency_ns").filter("binned").median().alias("binned_median_ns"),
-            (pl.col("pages") > 0).sum(),
-            (pl.col("switches") > 0).sum().alias("switched"),
-        )
-        .sort("count", descending=True, maintain_order=True)
-    )
-    return tuple(CallKind(**row) for row in rows.iter_rows(named=True))

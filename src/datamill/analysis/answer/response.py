@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from datamill.analysis.answer.claims.asked_change import find_asked_change
 from datamill.analysis.answer.fitted.blocked_model import (
     BLOCK,
     BlockedModel,
@@ -28,19 +30,27 @@ from datamill.analysis.contrasts.contrast import (
     use_own_errors,
     use_pooled_errors,
 )
-from datamill.analysis.distribution.shapes import GroupBox, summarize_groups
+from datamill.analysis.distribution.shapes import (
+    CellBox,
+    CellSteps,
+    GroupBox,
+    find_boxes,
+    find_steps,
+    summarize_groups,
+)
 from datamill.analysis.levels.comparison import Comparison, PackageMean
-from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes
+from datamill.analysis.levels.level_changes import LevelChange, find_largest_changes, rank_changes
 from datamill.analysis.levels.level_means import (
     LevelMean,
     bound_over_blocks,
     estimate_level_means,
     include_spread_of_blocks,
 )
+from datamill.analysis.levels.level_observations import split_observations
 from datamill.analysis.levels.missing_levels import find_missing_levels, phrase_missing_levels
 from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.linear_model import LinearModel
-from datamill.analysis.model_data.cells import Cells
+from datamill.analysis.model_data.cells import Cells, merge_cells
 from datamill.analysis.model_data.observations import Observations, select_response
 from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR
@@ -57,7 +67,8 @@ class ResponseAnalysis:
     package's, None with several. `boxes` has the quartiles of each package's observations. `blocked` is the
     model with blocks, where trials were run in some; then differences are those within blocks.
     `missing_packages` were to be compared and have no valid data. `level_means` and `changes` are of the
-    other factors, by package; `package_means` and `package_change` of the packages.
+    other factors, by package; `package_means` and `package_change` of the packages. `asked_change` answers a
+    question about factors, where no packages are compared.
     """
 
     response: Response
@@ -78,11 +89,38 @@ class ResponseAnalysis:
     blocked: BlockedModel | None = None
     package_means: tuple[LevelMean, ...] = ()
     package_change: LevelChange | None = None
+    asked_change: LevelChange | None = None
 
     @property
     def unit(self) -> str:
         """Unit of the response, as the experiment gives it or else the table."""
         return self.response.unit or self.observations.unit
+
+    def find_largest_change(self, factor: str) -> tuple[LevelChange | None, int]:
+        """Return the largest change of a factor, the package or another, and among how many groups."""
+        of_package = (self.package_change,) if self.package_change is not None else ()
+        own = [change for change in (*of_package, *self.changes) if change.factor == factor]
+        return (rank_changes(own)[0] if own else None), len(own)
+
+    def list_shown_changes(self, factor: str) -> tuple[LevelChange, ...]:
+        """Return the changes of a factor, by package, that are told from zero, the largest first."""
+        own = [item for item in self.changes if item.factor == factor]
+        return rank_changes([item for item in own if item.pair.difference.excludes_zero])
+
+    def split_observations(self, change: LevelChange) -> dict[str, FloatArray]:
+        """Return the observations that the means of a change are of: by level, ordered by size."""
+        return split_observations(self.observations.cells, change)
+
+    def find_boxes(self, factors: Sequence[int]) -> tuple[Cells, tuple[CellBox, ...]]:
+        """Return the groups that some of the cells' factors (indices) make, and the box of each."""
+        merged = merge_cells(self.observations.cells, factors)
+        return merged, find_boxes(merged)
+
+    def find_steps(self) -> tuple[Cells, tuple[CellSteps, ...]]:
+        """Return the packages, or all observations of a single one, and the distribution function of each."""
+        packages = [] if self.package_factor is None else [self.package_factor]
+        merged = merge_cells(self.observations.cells, packages)
+        return merged, find_steps(merged)
 
 
 def analyze_response(
@@ -188,6 +226,9 @@ def analyze_response(
         blocked=blocked,
         package_means=packages[0],
         package_change=next(iter(packages[1]), None),
+        asked_change=find_asked_change(experiment, cells.factors, influence, changes)
+        if package_factor is None
+        else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,25 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class FigureRange:
+    """The median of a figure over some windows, and its extremes."""
+
+    median: float
+    least: float
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class CountFigures:
+    """The windows with the same count: how many, and their figures, None where no window has the figure."""
+
+    count: float
+    windows: int
+    cv: FigureRange | None
+    skewness: FigureRange | None
+
+
+@dataclass(frozen=True, slots=True)
 class CountAssociation:
     """How a figure goes with the count: Spearman's correlation, None where either is constant.
 
@@ -51,12 +71,14 @@ class CountAssociation:
 class WindowAnalysis:
     """Windows of `size` observations, and how their figures go with the sum of `against`.
 
-    `left_over` counts observations at the ends of design points that fill no window.
+    `by_count` gathers windows of like count, from the least to the largest. `left_over` counts observations
+    at the ends of design points that fill no window.
     """
 
     against: str
     size: int
     windows: tuple[Window, ...]
+    by_count: tuple[CountFigures, ...]
     associations: tuple[CountAssociation, ...]
     n: int
     left_over: int
@@ -127,6 +149,7 @@ def analyze_windows(observations: Observations, size: int, *, confidence: float 
         against=events.name,
         size=size,
         windows=tuple(windows),
+        by_count=_gather_counts(windows),
         associations=tuple(pairs),
         n=cells.n,
         left_over=left_over,
@@ -140,6 +163,26 @@ def analyze_windows(observations: Observations, size: int, *, confidence: float 
         ),
         warnings=tuple(warnings),
     )
+
+
+def _gather_counts(windows: Sequence[Window]) -> tuple[CountFigures, ...]:
+    by_count: dict[float, list[Window]] = {}
+    for window in windows:
+        by_count.setdefault(window.count, []).append(window)
+    return tuple(
+        CountFigures(
+            count,
+            len(chosen),
+            _find_range([window.cv for window in chosen]),
+            _find_range([window.skewness for window in chosen]),
+        )
+        for count, chosen in sorted(by_count.items())
+    )
+
+
+def _find_range(figures: Sequence[float | None]) -> FigureRange | None:
+    known = [figure for figure in figures if figure is not None]
+    return FigureRange(float(np.median(known)), min(known), max(known)) if known else None
 
 
 def _find_cv(values: FloatArray, origin: float) -> float | None:

@@ -13,6 +13,8 @@ from datamill.analysis.model_data.cells import FloatArray, IntArray
 
 #: What run order did: nothing that was detected, a steady change, or another level for a while.
 Kind = Literal["none", "trend", "stretch"]
+#: Trials behind each place of the running median, as a share of all.
+_WINDOW_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +32,11 @@ class RunOrder:
     block: IntArray
     packages: tuple[str, ...]
     blocks: tuple[str, ...]
+
+    @property
+    def trials_of_blocks(self) -> tuple[int, ...]:
+        """Number of trials of each block."""
+        return tuple(int(count) for count in np.bincount(self.block, minlength=len(self.blocks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +110,15 @@ class Drift:
         if self.has_stretch and shift >= change:
             return "stretch"
         return "trend" if self.has_trend else "none"
+
+    def list_running_medians(self, most: int) -> tuple[tuple[int, float], ...]:
+        """Return places in the run (from 0), at `most` of them evenly, each with the median around it.
+
+        The median is that of the deviations of a tenth of the trials, in their unit, or of seven.
+        """
+        n = self.n
+        half = max(3, round(_WINDOW_SHARE * n / 2))
+        places = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+        return tuple(
+            (int(at), float(np.median(self.deviations[max(0, at - half) : at + half + 1]))) for at in places
+        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray
 
@@ -27,6 +29,11 @@ class Group:
     def n(self) -> int:
         """Number of observations."""
         return int(self.values.size)
+
+    @property
+    def median(self) -> float:
+        """The middle observation, of an even number the mean of the middle two."""
+        return float(np.median(self.values)) + self.origin
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,8 @@ from datamill.results.tables.table import CONTEXT_PREFIX
 
 #: On what machines are compared: ratios of a response, or differences.
 Scale = Literal["log", "linear"]
+#: Logarithms beyond which a value is no double.
+_LARGEST_LOGARITHM = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,15 @@ class DimensionAnalysis:
     def sees_dependence(self, item: OtherFactorEffect) -> bool:
         """Whether what a factor does was found to depend on the dimension."""
         return item.interaction_p is not None and item.interaction_p < self.alpha
+
+    def read_level(self, value: float) -> float:
+        """A level as it was measured: back from its logarithm where these are compared."""
+        # What a short sample of machines leaves open may be larger than a double holds.
+        return math.exp(min(value, _LARGEST_LOGARITHM)) if self.scale == "log" else value
+
+    def read_change(self, value: float) -> float:
+        """A difference between levels: of logarithms the change in percent, else in the response's unit."""
+        return 100 * (self.read_level(value) - 1) if self.scale == "log" else value
 
 
 def analyze_dimension(

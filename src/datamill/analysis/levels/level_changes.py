@@ -61,6 +61,10 @@ class LevelChanges:
     changes: tuple[LevelChange, ...]
     direction: Direction | None
 
+    def rank(self, factor: str | None = None) -> tuple[LevelChange, ...]:
+        """Return the changes, or those of one factor, the largest first."""
+        return rank_changes([item for item in self.changes if factor is None or item.factor == factor])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:

@@ -44,6 +44,7 @@ from datamill.analysis.model_data.matrix import ModelMatrix, code_model_matrix
 from datamill.analysis.model_data.observations import Covariate
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.numbers import format_figures, format_given, say_p
+from datamill.experiment.messages.phrases import join_names, phrase_left_out
 
 #: Largest model matrix, in numbers; beyond it the fit would take minutes and gigabytes.
 _LARGEST_MATRIX = 20_000_000
@@ -225,9 +226,9 @@ def _choose_terms(
             confounded.update(dict.fromkeys(term.name for term in leaving))
         # A model without a term has no interaction that contains it either.
         terms = tuple(term for term in terms if not any(term.contains(out) for out in leaving))
+    together = tuple(confounded) or tuple(term.name for term in listed)
     raise InputError(
-        f"{_join(tuple(confounded) or tuple(term.name for term in listed))} always change together, so that "
-        "their effects cannot be told apart",
+        f"{join_names(together)} always change together, so that their effects cannot be told apart",
         remedy="Leave out all but one of them, or measure the missing combinations.",
     )
 
@@ -389,20 +390,6 @@ def _describe_method(cells: Cells, fit: _Fit, squares: SquaresType) -> str:
     return "; ".join(parts)
 
 
-def _join(names: Sequence[str]) -> str:
-    shown = list(names[:8]) + ([f"{len(names) - 8} more"] if len(names) > 8 else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def phrase_left_out(cells: Cells, names: Sequence[str]) -> str:
-    """Which terms a model had to leave out, because not all combinations of levels have data."""
-    empty = cells.possible - cells.counts.size
-    return (
-        f"not estimable, because {empty} of {cells.possible} combinations of levels have no data, and left "
-        f"out of the model: {_join(names)}"
-    )
-
-
 def _collect_warnings(
     cells: Cells, fit: _Fit, lack: LackOfFit | None, error_ms: float, alpha: float
 ) -> tuple[str, ...]:
@@ -410,12 +397,12 @@ def _collect_warnings(
     empty = cells.possible - cells.counts.size
     if fit.confounded:
         warnings.append(
-            f"the data cannot tell {_join(fit.confounded)} from other terms, since they always change "
+            f"the data cannot tell {join_names(fit.confounded)} from other terms, since they always change "
             "together; left out of the model: "
-            f"{_join(fit.dropped)}"
+            f"{join_names(fit.dropped)}"
         )
     elif fit.dropped:
-        warnings.append(phrase_left_out(cells, fit.dropped))
+        warnings.append(phrase_left_out(fit.dropped, empty, cells.possible))
     elif empty:
         warnings.append(f"{empty} of {cells.possible} combinations of levels have no data")
     if error_ms == 0:

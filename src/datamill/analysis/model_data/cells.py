@@ -79,6 +79,19 @@ class Cells:
         """Whether every combination of levels has the same number of observations."""
         return self.counts.size == self.possible and bool(np.all(self.counts == self.counts[0]))
 
+    def count_builds(self, factor: int | None, level: str) -> tuple[int, int] | None:
+        """Builds with data at a level of a factor (of all without one), and the most cells that share one.
+
+        None where every observation stands for a build of its own.
+        """
+        if self.builds is None:
+            return None
+        chosen = np.ones(self.n, dtype=np.bool_)
+        if factor is not None:
+            chosen = self.codes[self.of_row, factor] == self.factors[factor].levels.index(level)
+        numbers = np.bincount(self.builds[chosen])
+        return int(np.sum(numbers > 0)), int(numbers.max())
+
     @property
     def rounding_ss(self) -> float:
         """Sum of squares that rounding of the observations alone can make; less than this is zero."""

@@ -53,6 +53,7 @@ def spell_fits(
         )
         reach = float(np.max([row.value.high - row.value.low for row in rows] * sizes))
         width = float(widths[index])
+        needed = count_needed(quantile, confidence)
         changes = _spell_changes(
             problem.matrix, factors, origin, solutions.coefficients[index], inference, recoded
         )
@@ -65,7 +66,8 @@ def spell_fits(
                 unique=bool(solutions.unique[index]),
                 flat_width=width,
                 flat_share=width if width == 0 else width / reach if reach > 0 else math.inf,
-                extreme=count_needed(quantile, confidence) > available,
+                needed=needed,
+                extreme=needed > available,
                 changes=changes,
             )
         )

@@ -99,7 +99,8 @@ class QuantileFit:
     other coefficients have the same objective; these are the limit from below, and from those of the
     limit from above they differ by up to `flat_width`, in the unit of the response: slopes count where
     their covariate is farthest from its mean. `flat_share` is that over the widest interval of a
-    coefficient, counted alike. `extreme` says that the observations are too few for this quantile.
+    coefficient, counted alike. `extreme` says that the observations are too few for this quantile, which
+    `needed` of them suffice for in each cell (for each coefficient, where there are fewer of these).
     `changes` are the coefficients of the same model in the 0/1 coding, from the first level of each factor
     (thesis 2019, equation 2.2); none where an interaction stands without a term that it contains.
     """
@@ -111,6 +112,7 @@ class QuantileFit:
     unique: bool
     flat_width: float
     flat_share: float
+    needed: int
     extreme: bool
     changes: tuple[QuantileCoefficient, ...] = ()
 

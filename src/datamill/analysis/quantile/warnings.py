@@ -18,7 +18,7 @@ from datamill.analysis.quantile.errors.choose import (
 from datamill.analysis.quantile.fit import QuantileProblem
 from datamill.analysis.quantile.fits import count_available, is_saturated
 from datamill.analysis.quantile.quantile_model import QuantileFit
-from datamill.experiment.messages.numbers import format_figures, format_fixed, format_given
+from datamill.experiment.messages.numbers import format_figures, format_fixed, format_given, name_quantiles
 
 #: Below this share of distinct values the response counts as discrete.
 _DISCRETE_SHARE = 0.2
@@ -245,11 +245,3 @@ def _warn_of_dependence(engine: ErrorEngine) -> list[str]:
             f"{unit}s help, more observations within a {unit} do not"
         )
     return warnings
-
-
-def name_quantiles(quantiles: Sequence[float]) -> str:
-    """`the quantile 0.5`, `the quantiles 0.1, 0.5`; of more than six the first three and the last."""
-    shown = [format_given(quantile) for quantile in quantiles]
-    if len(shown) > 6:
-        shown = [*shown[:3], "…", shown[-1]]
-    return f"the quantile{'s' if len(quantiles) > 1 else ''} {', '.join(shown)}"

@@ -6,6 +6,10 @@ import math
 from dataclasses import dataclass
 
 from datamill.analysis.random_effects.impact import BuildImpact, estimate_impact
+from datamill.analysis.random_effects.nested_data.execution_means import (
+    ExecutionMeans,
+    average_executions,
+)
 from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.random_effects.nested_data.within_executions import (
     MeasurementOrder,
@@ -19,13 +23,14 @@ from datamill.experiment.messages.numbers import format_figures, format_fixed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VersionVariances:
-    """One version: its values, their variances, and what the order of measurements tells.
+    """One version: its values, means of its executions, variances, and what the order of measurements tells.
 
     `other` is the estimate by the method that was not asked for, where the data are not balanced; both agree
     otherwise, but for variances that are 0. `warnings` are those of all parts.
     """
 
     nested: NestedValues
+    averaged: ExecutionMeans
     estimate: VarianceEstimate
     other: VarianceEstimate | None
     impact: BuildImpact
@@ -49,6 +54,7 @@ def analyze_version(
     order = check_measurement_order(nested)
     return VersionVariances(
         nested=nested,
+        averaged=average_executions(nested),
         estimate=estimate,
         other=other,
         impact=estimate_impact(nested, confidence, seed=seed),

@@ -7,6 +7,7 @@ negative zero, an exponent only where zeros would have to be counted, and words 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 #: Narrow no-break space between groups of three digits.
 _GROUP = "\u202f"
@@ -127,6 +128,14 @@ def format_level(share: float) -> str:
 def name_quantile(quantile: float) -> str:
     """`median` for 0.5, `0.99 quantile` for another."""
     return "median" if quantile == 0.5 else f"{format_given(quantile)} quantile"
+
+
+def name_quantiles(quantiles: Sequence[float]) -> str:
+    """`the quantile 0.5`, `the quantiles 0.1, 0.5`; of more than six the first three and the last."""
+    shown = [format_given(quantile) for quantile in quantiles]
+    if len(shown) > 6:
+        shown = [*shown[:3], "…", shown[-1]]
+    return f"the quantile{'s' if len(quantiles) > 1 else ''} {', '.join(shown)}"
 
 
 def format_p(p: float | None, missing: str = "no test") -> str:

@@ -18,6 +18,20 @@ def list_first(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def join_names(names: Sequence[str], most: int = 8) -> str:
+    """Return names as a sentence has them, `a, b and c`; of many the first and how many more there are."""
+    shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def phrase_left_out(names: Sequence[str], empty: int, possible: int) -> str:
+    """Say which terms a model leaves out, since `empty` of the possible combinations have no data."""
+    return (
+        f"not estimable, because {empty} of {possible} combinations of levels have no data, and left out of "
+        f"the model: {join_names(names)}"
+    )
+
+
 def finish_sentence(text: str) -> str:
     """A sentence with a capital and a full stop."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -50,6 +50,14 @@ class PlatformEvaluation:
         """The errors of a variant at a size; None where it predicts nothing."""
         return next((item for item in self.errors if (item.variant, item.size) == (variant, size)), None)
 
+    def list_contrary(self, most: int) -> tuple[str, ...]:
+        """The benchmarks that order most pairs of machines other than the suite's mean does, so many."""
+        order = np.argsort(self.suite_means, kind="stable")
+        ordered = self.pool.seconds[order]
+        wrong = [int(np.sum(np.triu(column[None, :] < column[:, None], 1))) for column in ordered.T]
+        places = np.argsort(-np.array(wrong), kind="stable")[:most]
+        return tuple(self.pool.benchmarks[place] for place in places)
+
 
 def summarize_evaluation(
     matrix: ScoreMatrix, plan: EvaluationPlan, parts: Sequence[PartErrors], confidence: float, at: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -32,6 +33,28 @@ class HeldOutMachine:
     def is_inside(self) -> bool:
         """Whether the measured value lies in the prediction interval."""
         return self.prediction.low <= self.measured <= self.prediction.high
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutErrors:
+    """Errors of the held-out machines that were predicted, as shares without sign.
+
+    `inside` counts those of `kept` whose measured value lies in the prediction interval.
+    """
+
+    kept: int
+    median: float
+    largest: float
+    inside: int
+
+    @classmethod
+    def gather(cls, machines: Sequence[HeldOutMachine]) -> HeldOutErrors | None:
+        """Gather the errors; None where every prediction is refused."""
+        kept = [item for item in machines if not item.prediction.refused and math.isfinite(item.error)]
+        errors = [abs(item.error) for item in kept]
+        if not errors:
+            return None
+        return cls(len(kept), median(errors), max(errors), sum(item.is_inside for item in kept))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,6 +44,20 @@ class MachinePrediction:
     def refused(self) -> bool:
         """Whether one should not rely on the prediction."""
         return bool(self.refusals)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalRisk:
+    """How probable it is that a refused prediction errs by more than the limit: mean of the `known` risks."""
+
+    known: int
+    share: float
+
+    @classmethod
+    def gather(cls, refused: Sequence[MachinePrediction]) -> RefusalRisk | None:
+        """Gather the risks; None where none is known."""
+        risks = [item.risk for item in refused if math.isfinite(item.risk)]
+        return cls(len(risks), sum(risks) / len(risks)) if risks else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from datamill.platforms.prediction.platform_prediction import MachinePrediction, PlatformPrediction
@@ -53,3 +55,18 @@ class MachineRanking:
     misordered: tuple[MisorderedPair, ...]
     right_order: float
     pair_order: float
+
+    def find_middle_ratio(self, suite_means: Mapping[str, float]) -> float:
+        """Geometric mean of the candidates' values over what the suite's mean says of them; NaN without any.
+
+        Of scores the mean says its inverse.
+        """
+        sign = 1 if self.prediction.kind == "seconds" else -1
+        logarithms = [
+            math.log(told.seconds) - sign * math.log(mean)
+            for told in (item.prediction for item in self.machines)
+            if math.isfinite(mean := suite_means.get(told.machine, math.nan))
+            and math.isfinite(told.seconds)
+            and told.seconds > 0
+        ]
+        return math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan

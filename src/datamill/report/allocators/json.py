@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamill.allocators.events import EVENTS
-from datamill.allocators.latencies import AllocationLatencies, find_slow_lines
+from datamill.allocators.latencies import AllocationLatencies
 from datamill.allocators.trace import AllocationTrace
 from datamill.allocators.visibility import NOT_TIMED
 
@@ -73,7 +73,7 @@ def list_trace_values(
                     "latency_ns": line.latency_ns,
                     "bytes": line.size,
                 }
-                for line in find_slow_lines(latencies)
+                for line in latencies.find_slow_lines()
             ],
             "counts_cycles": clock.counts_cycles,
             "ticks_per_second": clock.rate,

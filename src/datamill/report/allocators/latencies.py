@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-import polars as pl
-
-from datamill.allocators.latencies import AllocationLatencies, find_slow_lines
+from datamill.allocators.latencies import AllocationLatencies
 from datamill.experiment.messages.numbers import format_count, format_fixed
 
 
@@ -15,15 +12,12 @@ def state_latencies(latencies: AllocationLatencies, *, most: int = 5) -> Iterato
     """Say what was measured, a sentence a line, and the `most` lines that the slow path took most time in."""
     table, clock = latencies.table, latencies.clock
     yield f"Latency of {format_count(table.height)} allocation requests:"
-    if table.height:
-        for binned, name in ((False, "fast"), (True, "binned")):
-            values = table.filter(pl.col("binned") == binned)["latency_ns"].to_numpy()
-            if values.size:
-                middle = format_fixed(float(np.median(values)), 0)
-                longest = format_fixed(float(np.max(values)), 0)
-                yield f"  {name}: {format_count(values.size)}, median {middle} ns, longest {longest} ns"
+    for path in latencies.summarize_paths():
+        middle, longest = format_fixed(path.median_ns, 0), format_fixed(path.longest_ns, 0)
+        name = "binned" if path.binned else "fast"
+        yield f"  {name}: {format_count(path.count)}, median {middle} ns, longest {longest} ns"
     total = float(table["latency_ns"].sum())
-    slow = find_slow_lines(latencies)
+    slow = latencies.find_slow_lines()
     if slow and total > 0:
         own = sum(line.latency_ns for line in slow)
         yield (

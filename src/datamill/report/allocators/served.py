@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from datamill.allocators.served import ServedRequests, list_commands
+from datamill.allocators.served import ServedRequests
 from datamill.experiment.messages.numbers import format_count, format_fixed
 
 _HEADERS = ("Command", "Requests", "Median", "Longest", "Mapped", "Extended", "Refilled", "Page faults")
@@ -33,7 +33,7 @@ def state_served(served: ServedRequests, *, most: int = 20) -> Iterator[str]:
                 for number in (command.mapped, command.extended, command.refilled, command.faulted)
             ),
         )
-        for command in list_commands(served)[:most]
+        for command in served.list_commands()[:most]
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADERS))]
     for row in rows:

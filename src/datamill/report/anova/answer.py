@@ -6,7 +6,7 @@ import math
 
 from datamill.analysis.assumptions.assumption_checks import AssumptionChecks
 from datamill.analysis.interval import Interval
-from datamill.analysis.levels.level_changes import LevelChange, LevelChanges, rank_changes
+from datamill.analysis.levels.level_changes import LevelChange, LevelChanges
 from datamill.analysis.linear.linear_model import LinearModel, TermRow
 from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.quantile_model import QuantileModel
@@ -32,8 +32,6 @@ _MOST_NAMED = 3
 _MOST_TOLD = 2
 #: Shares, in percent, from which on they are told as a multiple.
 _LARGEST_SHARE = 1000.0
-#: Factors beyond e to this are no help.
-_LARGEST_EXPONENT = 100.0
 
 
 def state_answer(
@@ -135,15 +133,14 @@ def choose_largest_change(changes: LevelChanges, model: LinearModel) -> LevelCha
     for row in main:
         if own := _list_own_changes(row, model, changes):
             return next((item for item in own if item.pair.verdict != "uncertain"), own[0])
-    return rank_changes(changes.changes)[0]
+    return changes.rank()[0]
 
 
 def _list_own_changes(row: TermRow, model: LinearModel, changes: LevelChanges | None) -> list[LevelChange]:
     """Changes of a main effect's factor, the largest first."""
     if changes is None or row.term.covariates:
         return []
-    name = model.factors[row.term.factors[0]].name
-    return list(rank_changes([item for item in changes.changes if item.factor == name]))
+    return list(changes.rank(model.factors[row.term.factors[0]].name))
 
 
 def _state_changes(own: list[LevelChange], changes: LevelChanges, wording: Wording) -> list[str]:
@@ -173,7 +170,7 @@ def _is_seen_after_all(model: LinearModel, row: TermRow) -> bool:
     if model.squares == "III":
         return True
     own = [item.value for item in model.coefficients if item.term == row.term.name]
-    return any(value.low > 0 or value.high < 0 for value in (*own, *(item.value for item in row.effects)))
+    return any(value.excludes_zero for value in (*own, *(item.value for item in row.effects)))
 
 
 def _state_shared(row: TermRow, response: str, squares: str) -> str:
@@ -194,14 +191,10 @@ def _format_change(change: Interval, unit: str, confidence: float) -> str:
 def _ratio(model: LinearModel, change: Interval) -> str:
     """A difference of logarithms as the factor it stands for."""
     base = _BASES.get(model.transform)
-    if base is None:
+    ratio = None if base is None else change.raised(base)
+    if ratio is None:
         return ""
-    ends = [number * math.log(base) for number in (change.estimate, change.low, change.high)]
-    if max(abs(end) for end in ends) > _LARGEST_EXPONENT:
-        return ""
-    estimate, low, high = (math.exp(end) for end in ends)
-    written = format_interval(Interval(estimate, low, high), choose_scale("", 0.0), model.confidence)
-    return f", which is a factor of {written}"
+    return f", which is a factor of {format_interval(ratio, choose_scale('', 0.0), model.confidence)}"
 
 
 def _share(model: LinearModel, row: TermRow, low: str, change: Interval) -> str:
@@ -213,5 +206,5 @@ def _share(model: LinearModel, row: TermRow, low: str, change: Interval) -> str:
         return ""
     share = 100 * change.estimate / base
     if abs(share) >= _LARGEST_SHARE:
-        return f", {format_signed(share / 100, 0)} times the mean at {low}".replace("-", "−")
-    return f", {format_figures(share, signed=True)}% of the mean at {low}".replace("-", "−")
+        return f", {format_signed(share / 100, 0)} times the mean at {low}"
+    return f", {format_figures(share, signed=True)}% of the mean at {low}"

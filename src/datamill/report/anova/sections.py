@@ -13,6 +13,7 @@ from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import (
     count_decimals,
     count_mantissa_decimals,
+    format_exponent,
     format_figures,
     format_fixed,
     format_given,
@@ -22,6 +23,7 @@ from datamill.experiment.messages.numbers import (
 )
 from datamill.report.tables.statement import Heading, Paragraph, Part, list_paragraphs
 from datamill.report.tables.table import Layout, build_table
+from datamill.report.words.scales import RoundedInterval
 from datamill.report.words.short_names import apply_short_names
 
 #: Combinations of levels that an interaction shows in the table of shares; of more, the largest.
@@ -234,14 +236,14 @@ def _format_interval(value: Interval | None) -> str:
     if value is None:
         return "-"
     error = (value.high - value.low) / 2
-    estimate, low, high = (_spell_plainly(item, error) for item in (value.estimate, value.low, value.high))
-    return f"{estimate} [{low}, {high}]"
+    ends = (value.estimate, value.low, value.high)
+    return RoundedInterval(*(_spell_plainly(item, error) for item in ends)).phrase()
 
 
 def _spell_plainly(value: float, error: float) -> str:
     """A number with two figures of an error, as short as a column of a table."""
     if 0 < error < _SMALLEST_PLAIN:
-        return f"{value:.{count_mantissa_decimals(value, error)}e}".replace("-", "−")
+        return format_exponent(value, count_mantissa_decimals(value, error))
     return format_fixed(value, count_decimals(error))
 
 

@@ -15,6 +15,7 @@ from datamill.experiment.messages.numbers import (
     count_decimals,
     count_mantissa_decimals,
     format_count,
+    format_exponent,
     format_figures,
     format_fixed,
     format_given,
@@ -222,7 +223,7 @@ def _format_estimate(value: Interval, decimals: int) -> Line:
     shown = (value.low, value.estimate, value.high)
     # Beyond what a double resolves or a line holds, exponents, with the digits that tell them apart.
     if max(abs(number) for number in shown) >= 1e15 or 0 < value.high - value.low < 1e-9:
-        return tuple(f"{number:.{_count_digits(value)}e}".replace("-", "−") for number in shown)
+        return tuple(format_exponent(number, _count_digits(value)) for number in shown)
     return tuple(format_fixed(number, decimals) for number in shown)
 
 
@@ -264,7 +265,7 @@ def _state_equation(response: str, model: LinearModel) -> list[Part]:
 def _format_coefficient(value: float, error: float) -> str:
     """Three figures of the error; with an exponent where decimals would round it to nothing."""
     if is_beyond_decimals(error):
-        return f"{value:.{count_mantissa_decimals(value, error)}e}".replace("-", "−")
+        return format_exponent(value, count_mantissa_decimals(value, error))
     return format_fixed(value, count_decimals(error, digits=3) if error > 0 else 6)
 
 

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datamill.analysis.answer.response import ResponseAnalysis
-from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
-from datamill.analysis.levels.level_changes import LevelChange, rank_changes
+from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
-from datamill.experiment.experiment import Experiment
 from datamill.report.changes.gaps import is_time, phrase_bounds, phrase_gap
 from datamill.report.words.scales import Scale, format_interval
 
@@ -31,38 +29,6 @@ class Wording:
 def word_response(analysis: ResponseAnalysis, scale: Scale) -> Wording:
     """Return how changes of an experiment's response are put into words."""
     return Wording(analysis.response.name, scale, analysis.confidence, fast=is_time(analysis))
-
-
-def find_asked_change(experiment: Experiment, analysis: ResponseAnalysis) -> LevelChange | None:
-    """Return the change that answers a question about factors: the largest that shows, or the only one.
-
-    Factors that only the policy for hidden factors names are not asked about, nor are those of a screening.
-    None where packages are compared, or where several factors are asked about and none is detected.
-    """
-    if analysis.package_factor is not None or experiment.design.kind == "screening":
-        return None
-    asked = [item.name for item in experiment.factors if not item.by_policy and item.treatment == "vary"]
-    changes = [item for item in analysis.changes if item.factor in asked]
-    if len(changes) == 1:
-        return changes[0]
-    # Of several factors one shows only if it does beside all that were looked at.
-    detected = _list_detected(analysis)
-    shown = [item for item in changes if item.factor in detected and item.pair.verdict in ("better", "worse")]
-    return rank_changes(shown)[0] if shown else None
-
-
-def _list_detected(analysis: ResponseAnalysis) -> set[str]:
-    """Factors whose main effect is detected among all terms of the model."""
-    if analysis.influence is None:
-        return set()
-    names = [factor.name for factor in analysis.observations.cells.factors]
-    terms = [item.term for item in analysis.influence.terms if item.detected]
-    return {names[term.factors[0]] for term in terms if len(term.factors) == 1}
-
-
-def excludes_zero(value: Interval) -> bool:
-    """Whether an interval lies on one side of zero."""
-    return value.low > 0 or value.high < 0
 
 
 def phrase_change(item: LevelChange, wording: Wording, *, subject: str = "") -> str:
@@ -100,10 +66,7 @@ def list_level_means(item: LevelChange, means: Sequence[LevelMean], wording: Wor
         return [f"The report has the means of all {len(own)} levels."]
     shown = [f"{format_interval(mean.value, scale, level)} at {mean.level}, n = {mean.n}" for mean in own]
     if item.levels == 2:
-        size = item.pair.difference
-        apart = Interval(abs(size.estimate), *sorted((abs(size.low), abs(size.high))))
-        if not excludes_zero(size):
-            apart = size
+        apart = item.pair.difference.unsigned()
         return [f"{what}: {'; '.join(shown)}; the difference is {format_interval(apart, scale, level)}."]
     steps = {step.package: step for step in item.steps}
     base = item.steps[0].baseline if item.steps else ""

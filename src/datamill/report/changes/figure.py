@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from datamill.analysis.distribution.summary import split_cells
 from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
-from datamill.analysis.levels.level_means import LevelMean, is_complete
-from datamill.analysis.model_data.cells import Cells, FloatArray, gather_cells
+from datamill.analysis.levels.level_means import LevelMean
+from datamill.analysis.model_data.cells import FloatArray
 from datamill.experiment.messages.numbers import format_level
 from datamill.report.figures.estimation_panels import (
     BETWEEN,
@@ -30,13 +27,11 @@ from datamill.report.words.short_names import apply_short_names
 
 #: Changes beyond this, in percent, are drawn in the unit of the response instead.
 _LARGEST_PERCENT = 2000.0
-#: The factor whose levels have a figure each.
-_PACKAGE = "package"
 
 
 def draw_change(
-    cells: Cells,
     change: LevelChange,
+    points: Mapping[str, FloatArray],
     means: Sequence[LevelMean],
     *,
     response: str,
@@ -46,14 +41,14 @@ def draw_change(
 ) -> Figure:
     """Draw the observations at each level of a factor, and each level's change against one of them.
 
-    `means` are those of the factor's levels in the same group; `units` says what an observation stands for
+    `points` are the observations at each level, ordered by size, and `means` those of the factor's levels in
+    the same group; `units` says what an observation stands for
     ("trials", "builds"). The change is in percent, or in the scale's unit where a ratio is not bounded.
     """
     relative = all(_is_modest(step.ratio) for step in change.steps)
     steps = {step.package: step for step in change.steps}
     base = change.steps[0].baseline
     base_shown = apply_short_names(base)
-    by_level = _split_observations(cells, change)
     own = [mean for mean in means if mean.factor == change.factor and mean.group == change.group]
     shown = own[:MOST_LEVELS]
     most = share_points(len(shown))
@@ -61,7 +56,7 @@ def draw_change(
         PlottedLevel(
             mean.level,
             mean.n,
-            tuple(value * scale.factor for value in thin_points(by_level[mean.level], most, change.n)),
+            tuple(value * scale.factor for value in thin_points(points[mean.level], most, change.n)),
             mean.value.scaled(scale.factor),
             _find_change(steps.get(mean.level), scale, relative=relative),
             reference=mean.level == base,
@@ -99,28 +94,6 @@ def draw_change(
 def _is_modest(ratio: Any) -> bool:
     bounded = ratio is not None and ratio.low is not None and ratio.high is not None
     return bool(bounded) and 100 * (ratio.high - 1) <= _LARGEST_PERCENT
-
-
-def _split_observations(cells: Cells, change: LevelChange) -> dict[str, FloatArray]:
-    """Observations by level, ordered by size, that the means of the change are of."""
-    names = [factor.name for factor in cells.factors]
-    kept = [names.index(change.factor), *(names.index(name) for name in change.over)]
-    factors = [cells.factors[index] for index in kept]
-    # Without what the means are not over, such as blocks that were taken out.
-    points = gather_cells(factors, cells.codes[cells.of_row][:, kept], cells.values + cells.origin)
-    member = np.ones(points.counts.size, dtype=bool)
-    if change.group != "all" and _PACKAGE in change.over:
-        # A group is a level of the package; nothing else is told apart here.
-        index = 1 + change.over.index(_PACKAGE)
-        member = points.codes[:, index] == factors[index].levels.index(change.group)
-    chosen = is_complete(points, member, 0)[points.of_row]
-    codes = points.codes[points.of_row[chosen]][:, [0]]
-    merged = gather_cells(factors[:1], codes, points.values[chosen] + points.origin)
-    parts = split_cells(merged)
-    return {
-        merged.factors[0].levels[int(code)]: np.sort(part) + merged.origin
-        for code, part in zip(merged.codes[:, 0], parts, strict=True)
-    }
 
 
 def _find_change(step: PairComparison | None, scale: Scale, *, relative: bool) -> Interval | None:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
-from datamill.experiment.messages.numbers import count_decimals, format_figures, format_fixed, format_level
-from datamill.report.words.scales import Scale, format_interval, format_percent
+from datamill.experiment.messages.numbers import format_level
+from datamill.report.words.scales import (
+    Scale,
+    format_interval,
+    format_percent,
+    round_interval,
+    round_to_figures,
+)
 
 #: Below this, percentages lower are all but 100 and a ratio says more.
 _TINY_RATIO = 0.01
@@ -34,29 +40,19 @@ def phrase_gap(pair: PairComparison, winner: str, scale: Scale, level: float, *,
     ratio = take_ratio(pair, winner)
     if fast and ratio is not None and ratio.estimate <= 1 / _TIMES_AS_FAST:
         speed = ratio.inverted()
-        ends = (speed.low, speed.estimate, speed.high)
-        decimals = count_decimals((speed.high - speed.low) / 2)
-        low, estimate, high = (
-            format_figures(value) if speed.estimate > _HUGE else format_fixed(value, decimals)
-            for value in ends
-        )
-        return f"{estimate} times ({format_level(level)} interval {low} to {high}) as fast as"
+        told = round_to_figures(speed) if speed.estimate > _HUGE else round_interval(speed)
+        return f"{told.phrase(' times', format_level(level))} as fast as"
     if ratio is None:
         difference = pair.difference if winner == pair.package else pair.difference.negated()
         word = "higher" if difference.estimate > 0 else "lower"
         shown = difference if difference.estimate > 0 else difference.negated()
         return f"{format_interval(shown, scale, level)} {word} than"
     if ratio.estimate >= 2:
-        decimals = count_decimals((ratio.high - ratio.low) / 2)
-        return (
-            f"{format_fixed(ratio.estimate, decimals)} times ({format_level(level)} interval "
-            f"{format_fixed(ratio.low, decimals)} to {format_fixed(ratio.high, decimals)})"
-        )
+        return round_interval(ratio).phrase(" times", format_level(level))
     if ratio.estimate >= 1:
         return f"{format_percent(ratio.to_percent(), level)} higher than"
     if ratio.estimate < _TINY_RATIO:
-        bounds = f"{format_figures(ratio.low)} to {format_figures(ratio.high)}"
-        return f"{format_figures(ratio.estimate)} times ({format_level(level)} interval {bounds})"
+        return round_to_figures(ratio).phrase(" times", format_level(level))
     return f"{format_percent(ratio.to_percent().negated(), level)} lower than"
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.interval import Interval
-from datamill.analysis.levels.level_changes import LevelChange, rank_changes
+from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.messages.numbers import count_decimals, format_ceiling, format_level, format_share
-from datamill.report.changes.by_factor import excludes_zero, phrase_change, word_response
+from datamill.report.changes.by_factor import phrase_change, word_response
 from datamill.report.words.scales import Scale, format_interval, format_percent
 
 #: Influential factors that the answer names; the report has them all.
@@ -106,11 +106,11 @@ def phrase_factor(factor: str, analysis: ResponseAnalysis, scale: Scale) -> str:
     names = [item.name for item in analysis.observations.cells.factors]
     # By itself, or only in one package: this is what changes between levels show.
     own = any(all(names[index] in (factor, "package") for index in item.term.factors) for item in detected)
-    shown = [item for item in _list_changes(factor, analysis) if own and excludes_zero(item.pair.difference)]
+    shown = analysis.list_shown_changes(factor) if own else ()
     if not shown:
         return phrase_term(detected[0], analysis, scale)
     parts = []
-    for item in rank_changes(shown)[:2]:
+    for item in shown[:2]:
         who = "" if analysis.package_factor is None else f" for {item.group}"
         parts.append(f"{phrase_change(item, word_response(analysis, scale))}{who}")
     return f"{factor} ({'; '.join(parts)})"

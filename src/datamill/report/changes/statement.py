@@ -9,11 +9,12 @@ from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.experiment.messages.arguments import argument, tell
-from datamill.experiment.messages.numbers import count_decimals, format_figures, format_fixed, format_level
+from datamill.experiment.messages.numbers import format_figures, format_level
 from datamill.report.changes.by_factor import Wording
 from datamill.report.changes.table import tabulate_changes
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
+from datamill.report.words.scales import round_interval
 
 #: Levels that a terminal shows; JSON and the report have all.
 _MOST_ROWS = 40
@@ -39,12 +40,8 @@ def state_adjusted_means(model: LinearModel, response: str, unit: str) -> list[P
     rows: list[tuple[str, ...]] = []
     for row in model.effects_of_interest:
         for at, mean in enumerate(row.means):
-            value = mean.value
-            decimals = count_decimals((value.high - value.low) / 2)
-            estimate, low, high = (
-                format_fixed(number, decimals) for number in (value.estimate, value.low, value.high)
-            )
-            rows.append(("" if at else row.term.name, mean.levels[0], f"{estimate} ({low} to {high})"))
+            shown = round_interval(mean.value).phrase()
+            rows.append(("" if at else row.term.name, mean.levels[0], shown))
     if not rows:
         return []
     where = ", ".join(f"{item.name} = {format_figures(item.mean, 6)}" for item in model.covariates)

@@ -8,9 +8,10 @@ from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
 from datamill.analysis.levels.level_changes import LevelChange
 from datamill.analysis.levels.level_means import LevelMean
-from datamill.experiment.messages.numbers import count_decimals, format_count, format_fixed, format_signed
+from datamill.experiment.messages.numbers import format_count
 from datamill.report.changes.by_factor import Wording
 from datamill.report.tables.table import Table, build_table
+from datamill.report.words.scales import round_interval
 
 #: From this ratio on a change is told in times rather than in percent.
 _IN_TIMES = 10.0
@@ -53,14 +54,8 @@ def tabulate_changes(means: Sequence[LevelMean], changes: Sequence[LevelChange],
 
 
 def _spell(value: Interval, factor: float, unit: str = "", *, signed: bool = False) -> str:
-    decimals = count_decimals((value.high - value.low) / 2 * factor)
-    spell = format_signed if signed else format_fixed
-    estimate, low, high = (
-        spell(number * factor, decimals) for number in (value.estimate, value.low, value.high)
-    )
-    if value.low == value.high:
-        return f"{estimate}{unit}"
-    return f"{estimate}{unit} ({low} to {high})"
+    shown = round_interval(value, factor, signed=signed)
+    return f"{shown.estimate}{unit}" if value.low == value.high else shown.phrase(unit)
 
 
 def _spell_step(change: LevelChange | None, level: str, wording: Wording) -> tuple[str, str]:

@@ -21,10 +21,9 @@ from datamill.experiment.messages.numbers import (
     format_fixed,
     format_level,
     format_mean_count,
-    format_to_error,
 )
 from datamill.experiment.quantities import format_duration
-from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent
+from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent, round_interval
 
 #: More comparisons than this get no sentence each: the table has them.
 _MOST_SENTENCES = 8
@@ -227,11 +226,7 @@ def _phrase_size(
     if bounds.estimate >= 2:
         if exact:
             return f"{format_fixed(bounds.estimate, count_decimals(bounds.estimate, 4))} times {base}'s"
-        error = (bounds.high - bounds.low) / 2
-        estimate, low, high = (
-            format_to_error(value, error) for value in (bounds.estimate, bounds.low, bounds.high)
-        )
-        return f"{estimate} times ({format_level(level)} interval {low} to {high}) {base}'s"
+        return f"{round_interval(bounds).phrase(' times', format_level(level))} {base}'s"
     gap = bounds.to_percent() if bounds.estimate > 1 else bounds.to_percent().negated()
     shown_gap = _exact_percent(gap.estimate) if exact else format_percent(gap, level)
     return f"{shown_gap} {word} than {base}'s"

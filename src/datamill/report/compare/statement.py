@@ -29,7 +29,7 @@ from datamill.report.compare.answer import (
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
-from datamill.report.words.scales import Scale
+from datamill.report.words.scales import Scale, round_interval
 
 #: More rows than this are for --json.
 _MOST_ROWS = 60
@@ -153,7 +153,7 @@ def _spell_change(change: VersionChange, comparison: VersionComparison, scale: S
     if percent is not None:
         wide = (percent.high - percent.low) / 2
         shown = f"{_spell(percent.estimate, wide, signed=True)}%"
-        ends = f"{_spell(percent.low, wide, signed=True)} to {_spell(percent.high, wide, signed=True)}%"
+        ends = f"{round_interval(percent, signed=True).ends}%"
     better = judge_direction(change, comparison.direction) if change.detected else ""
     verdict = name_verdict(change.verdict, comparison.threshold)
     single = name_single_unit(change, comparison)
@@ -179,7 +179,7 @@ def _spell(value: float, error: float, *, signed: bool = False) -> str:
 def _spell_ends(value: Interval, factor: float, error: float) -> str:
     if value.low == value.high:
         return "–"
-    return f"{_spell(value.low * factor, error)} to {_spell(value.high * factor, error)}"
+    return round_interval(value, factor, error=error).ends
 
 
 def _tabulate(rows: Sequence[tuple[str, ...]], total: int) -> list[Part]:

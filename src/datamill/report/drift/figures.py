@@ -13,8 +13,8 @@ from datamill.report.figures.figure import INK, Figure
 
 #: More points than this are drawn over each other.
 _MOST_POINTS = 3000
-#: Trials behind each place of the running median, as a share of all.
-_WINDOW_SHARE = 0.1
+#: Places that the line of running medians joins.
+_MOST_MEDIANS = 120
 _MOST_BLOCKS = 100
 #: Between the outermost marks and the frame, in pixels.
 _PADDING = 8
@@ -75,8 +75,12 @@ def draw_drift(drift: Drift, response: str, unit: str) -> Figure:
             ],
         },
     }
+    medians = [
+        {"place": float(at) + 1, "deviation": median}
+        for at, median in drift.list_running_medians(_MOST_MEDIANS)
+    ]
     line: Chart = {
-        "data": {"values": _list_medians(drift)},
+        "data": {"values": medians},
         "mark": {"type": "line", "color": INK, "strokeWidth": 2, "opacity": 0.85},
         "encoding": {"x": x, "y": y},
     }
@@ -104,7 +108,7 @@ def draw_drift(drift: Drift, response: str, unit: str) -> Figure:
 def draw_blocks(drift: Drift, response: str, unit: str) -> Figure | None:
     """Draw a box for each block, with its mean as a cross; None with one block only, or too many."""
     order = drift.order
-    counts = np.bincount(order.block, minlength=len(order.blocks))
+    counts = order.trials_of_blocks
     used = [name for name, count in zip(order.blocks, counts, strict=True) if count]
     if not 2 <= len(used) <= _MOST_BLOCKS:
         return None
@@ -158,16 +162,3 @@ def _name_groups(groups: list[str], marks: list[str], legend: Chart) -> Chart:
         "scale": scale,
         "legend": legend if len(groups) > 1 else None,
     }
-
-
-def _list_medians(drift: Drift) -> list[dict[str, float]]:
-    n = drift.n
-    half = max(3, round(_WINDOW_SHARE * n / 2))
-    places = np.unique(np.linspace(0, n - 1, min(n, 120)).round().astype(np.int64))
-    return [
-        {
-            "place": float(at) + 1,
-            "deviation": float(np.median(drift.deviations[max(0, at - half) : at + half + 1])),
-        }
-        for at in places
-    ]

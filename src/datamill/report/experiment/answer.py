@@ -17,7 +17,6 @@ from datamill.experiment.messages.numbers import (
 )
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.changes.by_factor import (
-    find_asked_change,
     list_level_means,
     phrase_asked_change,
     word_response,
@@ -65,7 +64,7 @@ def phrase_answer(
     elif analysis.mean is not None:
         headline = _phrase_mean(experiment, analysis, analysis.mean, scale)
         if not (analysis.missing_packages or states_means(experiment, trials)):
-            asked = find_asked_change(experiment, analysis)
+            asked = analysis.asked_change
         if asked is not None:
             wording = word_response(analysis, scale)
             details += [*list_level_means(asked, analysis.level_means, wording), headline]
@@ -105,16 +104,16 @@ def phrase_answer(
     return qualify_answer(answer, experiment, analysis.unit, trials)
 
 
-def draw_answer(experiment: Experiment, analysis: ResponseAnalysis, scale: Scale) -> Figure | None:
+def draw_answer(analysis: ResponseAnalysis, scale: Scale) -> Figure | None:
     """Draw what the headline says: packages, or levels of the factor asked about; None without either."""
     change, means = analysis.package_change, analysis.package_means
     if analysis.package_factor is None:
-        change, means = find_asked_change(experiment, analysis), analysis.level_means
+        change, means = analysis.asked_change, analysis.level_means
     if change is None or not change.steps:
         return None
     return draw_change(
-        analysis.observations.cells,
         change,
+        analysis.split_observations(change),
         means,
         response=analysis.response.name,
         units=analysis.observations.units,
@@ -171,8 +170,7 @@ def phrase_pair(pair: PairComparison, analysis: ResponseAnalysis, scale: Scale) 
     level = analysis.confidence
     if pair.verdict == "uncertain":
         bounds = phrase_bounds(pair, scale, level)
-        excludes_zero = pair.difference.low > 0 or pair.difference.high < 0
-        if excludes_zero:
+        if pair.difference.excludes_zero:
             return (
                 f"{pair.package} and {pair.baseline} may differ in {name}, but the evidence is weak "
                 f"(p = {format_p(pair.p)}, not below alpha = {format_given(analysis.alpha)}): {bounds}."

@@ -29,7 +29,7 @@ from datamill.report.machines.factors import (
 )
 from datamill.report.tables.table import Table, build_table
 from datamill.report.words.answer import Answer
-from datamill.report.words.scales import Scale, choose_scale
+from datamill.report.words.scales import Scale, choose_scale, round_interval
 
 #: Machines that a sentence names.
 _MOST_NAMED = 5
@@ -232,6 +232,4 @@ def _spell_departure(pair: PairComparison, scale: Scale) -> str:
     shown, unit = None if pair.ratio is None else pair.ratio.to_percent(), "%"
     if shown is None:
         shown, unit = pair.difference.scaled(scale.factor), f" {scale.unit}".rstrip()
-    decimals = count_decimals((shown.high - shown.low) / 2)
-    middle, low, high = (format_signed(end, decimals) for end in (shown.estimate, shown.low, shown.high))
-    return f"{middle}{unit} ({low} to {high})"
+    return round_interval(shown, signed=True).phrase(unit)

@@ -178,7 +178,7 @@ def _gather_evidence(experiment: Experiment, answering: AnsweringResponse) -> _E
     method = model.method if model is not None else ""
     if analysis.influence is not None:
         method += f"; {analysis.influence.method}"
-    picture = draw_answer(experiment, analysis, scale)
+    picture = draw_answer(analysis, scale)
     labels = {} if answering.machines is None else name_machines(answering.machines.labels)
     boxes = start_view(draw_response_boxes(analysis, scale, faceted=True, labels=labels))
     distributions = start_view(draw_distributions(analysis))

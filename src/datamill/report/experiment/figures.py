@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.assumptions.diagnostics import Diagnostics
 from datamill.analysis.distribution.boxes import BoxSummary
-from datamill.analysis.distribution.shapes import find_boxes
 from datamill.analysis.interval import Interval
 from datamill.analysis.levels.comparison import PairComparison
-from datamill.analysis.model_data.cells import Cells, merge_cells
+from datamill.analysis.model_data.cells import Cells
 from datamill.design.machines import MACHINE_FACTOR
 from datamill.experiment.messages.numbers import format_count
 from datamill.report.anova.figures import (
@@ -87,8 +86,7 @@ def draw_response_boxes(
     axis = _choose_axis(analysis, scale, _find_largest(cells))
     order = cells.factors[x].levels if x is not None else (analysis.response.name,)
     at = [index for index in (column, row, x) if index is not None]
-    merged = merge_cells(cells, at)
-    found = find_boxes(merged)
+    merged, found = analysis.find_boxes(at)
     boxes = []
     for item in found:
         label = {
@@ -133,13 +131,12 @@ def _find_largest(cells: Cells) -> float:
 def draw_distributions(analysis: ResponseAnalysis) -> Figure:
     """Distribution curves of the packages, or of all trials of a single one."""
     cells = analysis.observations.cells
-    packages = [] if analysis.package_factor is None else [analysis.package_factor]
-    merged = merge_cells(cells, packages)
+    merged, steps = analysis.find_steps()
     log = needs_log_axis(float(cells.lows.min()) + cells.origin, float(cells.highs.max()) + cells.origin)
-    drawn = draw_ecdf(analysis.response.name, analysis.unit, merged, log=log)
+    drawn = draw_ecdf(analysis.response.name, analysis.unit, merged, steps, log=log)
     title = f"{analysis.response.name}: share of {analysis.observations.units} up to each value"
     chart = let_zoom(drawn.chart)
-    if packages:
+    if merged.factors:
         chart = let_choose(chart, "group", merged.factors[0].levels)
     return Figure("distribution", title, drawn.caption, chart)
 
@@ -231,10 +228,12 @@ def draw_effects(analysis: ResponseAnalysis, scale: Scale) -> tuple[Figure, ...]
     for change in analysis.changes:
         shown = {step.package: _find_change(step, axis, relative=relative) for step in change.steps}
         bases[change.factor] = base = change.steps[0].baseline
-        shown[base] = Interval(0.0, 0.0, 0.0)
-        for level, value in shown.items():
+        ends = {level: (value.estimate, value.low, value.high) for level, value in shown.items()}
+        # What others are compared with stands on the line of no change.
+        ends[base] = (0.0, 0.0, 0.0)
+        for level, (estimate, lower, upper) in ends.items():
             n = numbers.get((change.factor, change.group, level), 0)
-            point = EffectPoint(level, change.group, n, value.estimate, value.low, value.high)
+            point = EffectPoint(level, change.group, n, estimate, lower, upper)
             points.setdefault(change.factor, []).append(point)
     everything = [point for group in points.values() for point in group]
     low, high = min(point.low for point in everything), max(point.high for point in everything)

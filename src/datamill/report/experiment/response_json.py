@@ -41,7 +41,8 @@ def spell_analysis(analysis: ResponseAnalysis) -> dict[str, Any]:
     the best package against each other one; `changes` of factors as in the analysis of variance's JSON;
     `terms`, the most influential first (term, share and partial share of the sum of squares, p, detected,
     levels, largest, largest_percent); `anova`, the classical table (`terms`, `error`, `total`), or null;
-    `checks`, `trust` and `advice` on the model's assumptions; `missing_packages`; `warnings`.
+    `checks`, `most_influential` (the observation; or null), `trust` and `advice` on the model's assumptions;
+    `missing_packages`; `warnings`.
     """
     comparison, checks = analysis.comparison, analysis.checks
     model = analysis.model if analysis.blocked is None else analysis.blocked.model
@@ -63,6 +64,9 @@ def spell_analysis(analysis: ResponseAnalysis) -> dict[str, Any]:
         else [_spell_term(item) for item in analysis.influence.terms],
         "anova": None if model is None else _spell_anova(model),
         "checks": [] if checks is None else [asdict(check) for check in checks.checks],
+        "most_influential": None
+        if checks is None or checks.influential is None
+        else asdict(checks.influential),
         "trust": None if checks is None else checks.trust,
         "advice": "" if checks is None else checks.advice,
     }

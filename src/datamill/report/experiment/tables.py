@@ -9,7 +9,6 @@ from datamill.analysis.answer.machines.machine_by_machine import RELATIVE_UNIT
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.answer.term_influence import TermInfluence
 from datamill.analysis.interval import Interval
-from datamill.analysis.levels.level_changes import rank_changes
 from datamill.analysis.linear.linear_model import LinearModel
 from datamill.analysis.model_data.coding import Term
 from datamill.design.design import Design
@@ -24,33 +23,22 @@ from datamill.experiment.messages.numbers import (
     format_level,
     format_p,
     format_share,
-    format_signed,
 )
 from datamill.experiment.quantities import format_size
 from datamill.report.anova.scale import name_square
 from datamill.report.anova.sections import format_square
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.scales import Scale
+from datamill.report.words.scales import Scale, round_interval
 from datamill.results.bundles.trial_summary import TrialSummary
 
 #: Reasons for exclusion that the page lists.
 _MOST_REASONS = 20
 
 
-def _spell_interval(value: Interval, factor: float, decimals: int) -> tuple[str, str]:
-    low, high = (format_fixed(number * factor, decimals) for number in (value.low, value.high))
-    return format_fixed(value.estimate * factor, decimals), f"{low} to {high}"
-
-
 def _spell_departure(percent: Interval | None, departure: Interval, scale: Scale) -> str:
     """A departure in percent, or in the response's unit where percentages make no sense."""
     value, factor, unit = (percent, 1.0, "%") if percent is not None else (departure, scale.factor, "")
-    unit = unit or f" {scale.unit}".rstrip()
-    decimals = count_decimals((value.high - value.low) / 2 * factor)
-    estimate, low, high = (
-        format_signed(number * factor, decimals) for number in (value.estimate, value.low, value.high)
-    )
-    return f"{estimate}{unit} ({low} to {high})"
+    return round_interval(value, factor, signed=True).phrase(unit or f" {scale.unit}".rstrip())
 
 
 def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> Table:
@@ -71,10 +59,9 @@ def tabulate_packages(analysis: ResponseAnalysis, scale: Scale) -> Table:
         mean, bounds, n = "–", "–", box.n
         if name in means:
             found = means[name]
-            fine = count_decimals((found.value.high - found.value.low) / 2 * scale.factor)
-            (mean, bounds), n = _spell_interval(found.value, scale.factor, fine), found.n
+            shown, n = round_interval(found.value, scale.factor), found.n
             # Values that never varied have no interval, however it is computed.
-            bounds = "–" if found.value.low == found.value.high else bounds
+            mean, bounds = shown.estimate, "–" if found.value.low == found.value.high else shown.ends
         quartiles = [
             format_fixed(value * scale.factor, decimals)
             for value in (box.low_quartile, box.median, box.high_quartile)
@@ -138,14 +125,12 @@ def _spell_largest(item: TermInfluence, analysis: ResponseAnalysis, scale: Scale
         beyond = _spell_departure(item.largest_percent, item.largest, scale)
         return f"{beyond} beyond separate effects", ", ".join(item.levels)
     name = analysis.observations.cells.factors[item.term.factors[0]].name
-    of_package = (analysis.package_change,) if analysis.package_change is not None else ()
-    own = [change for change in (*of_package, *analysis.changes) if change.factor == name]
-    if not own:
+    largest, groups = analysis.find_largest_change(name)
+    if largest is None:
         return "–", ""
-    largest = rank_changes(own)[0]
     pair = largest.pair
     percent = None if pair.ratio is None else pair.ratio.to_percent()
-    who = f" ({largest.group})" if len(own) > 1 else ""
+    who = f" ({largest.group})" if groups > 1 else ""
     shown = "–" if pair.p is None else _spell_departure(percent, pair.difference, scale)
     return shown, f"{pair.package} against {pair.baseline}{who}"
 

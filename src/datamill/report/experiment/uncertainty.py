@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-import numpy as np
-
 from datamill.analysis.answer.levels_of_repetition import MOST_VERSIONS, LevelsOfRepetition
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.levels.comparison import PackageMean
@@ -18,9 +16,9 @@ from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.numbers import format_count, format_level, format_to_error
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.tables.table import Table, build_table
-from datamill.report.variance.answer import phrase_variances, spell_percent
+from datamill.report.variance.answer import phrase_variances
 from datamill.report.variance.figures import draw_builds, draw_shares
-from datamill.report.words.scales import Scale
+from datamill.report.words.scales import Scale, round_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +46,11 @@ def describe_n(experiment: Experiment, analysis: ResponseAnalysis, mean: Package
     if not counts_builds(experiment, analysis):
         one = " of one build" if nested.builds == 1 else ""
         return f"n = {format_count(mean.n)} execution{'s' if mean.n > 1 else ''}{one}"
-    count, points = _count_builds(analysis, mean)
+    shared = analysis.observations.cells.count_builds(analysis.package_factor, mean.package)
+    count, points = (mean.n, 1) if shared is None else shared
     each = "" if nested.executions == 1 else f" of {format_count(nested.executions)} executions"
     text = f"n = {format_count(count)} build{'s' if count > 1 else ''}{each}"
     return text if points == 1 else f"{text} at each of {format_count(points)} design points"
-
-
-def _count_builds(analysis: ResponseAnalysis, mean: PackageMean) -> tuple[int, int]:
-    """Builds of a package, and at how many design points each was measured."""
-    cells = analysis.observations.cells
-    if cells.builds is None:
-        return mean.n, 1
-    chosen = np.ones(cells.n, dtype=np.bool_)
-    if analysis.package_factor is not None:
-        code = cells.factors[analysis.package_factor].levels.index(mean.package)
-        chosen = cells.codes[cells.of_row, analysis.package_factor] == code
-    numbers = np.bincount(cells.builds[chosen])
-    return int(np.sum(numbers > 0)), int(numbers.max())
 
 
 def describe_error_term(experiment: Experiment, analysis: ResponseAnalysis) -> str:
@@ -121,13 +107,12 @@ def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale) -> Tabl
     for item in versions:
         for share in item.estimate.uncertainty:
             spread = item.estimate.deviations.get(share.level, 0.0) * scale.factor
-            share_of_mean = " to ".join(spell_percent(end) for end in (share.low, share.high))
             rows.append(
                 (
                     *((item.nested.version,) if several else ()),
                     PLURALS[share.level],
                     format_to_error(spread, spread or 1.0),
-                    f"{spell_percent(share.estimate)} ({share_of_mean})",
+                    round_shares(share).phrase(),
                 )
             )
     unit = f" ({scale.unit})" if scale.unit else ""

@@ -34,14 +34,14 @@ _MARK: Chart = {"type": "point", "filled": True, "shape": "diamond", "size": 90,
 class PlottedLevel:
     """One row: its observations as drawn (in the scale's unit), its estimate, and its change.
 
-    An `estimate` without an interval has three equal ends. `change` is None where nothing is compared
+    The `estimate` is a bare number where no interval is drawn. `change` is None where nothing is compared
     with the level; a `reference` is what others are compared with. `note` is said behind the name.
     """
 
     level: str
     n: int
     points: tuple[float, ...]
-    estimate: Interval | None
+    estimate: Interval | float | None
     change: Interval | None
     reference: bool = False
     note: str = ""
@@ -74,12 +74,13 @@ def chart_observations(
     for at, row in enumerate(rows):
         names.append({"y": at + _NAME, "name": _label(row), "x": 0})
         if row.estimate is not None:
+            found = row.estimate
+            mean, low, high = (
+                (found.estimate, found.low, found.high) if isinstance(found, Interval) else (found,) * 3
+            )
             means.append(
-                {
-                    "level": row.level, "n": row.n, "mean": row.estimate.estimate, "low": row.estimate.low,
-                    "high": row.estimate.high, "y": at + _MEAN,
-                }
-            )  # fmt: skip
+                {"level": row.level, "n": row.n, "mean": mean, "low": low, "high": high, "y": at + _MEAN}
+            )
         spread = _spread_out(len(row.points))
         points += [
             {"level": row.level, "value": value, "y": at + _POINTS + _SWARM * shift}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from datamill.analysis.interval import Interval
 from datamill.experiment.messages.numbers import (
     format_count,
     format_figures,
     format_level,
     format_share,
-    format_to_error,
 )
 from datamill.experiment.quantities import format_duration
 from datamill.report.gate.gate_answer import BenchmarkAnswer, GateAnswer
-from datamill.report.words.scales import choose_scale
+from datamill.report.words.scales import choose_scale, round_interval
 from datamill.results.bundles.decisions import LookInterval
 
 #: Benchmarks that the first sentence names.
@@ -61,7 +61,7 @@ def list_rows(answer: GateAnswer) -> list[tuple[str, ...]]:
         (
             item.name,
             spell_change(item),
-            spell_interval(item),
+            spell_bounds(item),
             _spell_mean(item.base),
             _spell_mean(item.head),
             format_count(item.n),
@@ -83,32 +83,26 @@ def spell_change(item: BenchmarkAnswer) -> str:
     """Return a change with its sign, such as `+3.1%`."""
     if item.change is None:
         return "–"
-    if item.low is None or item.high is None:
+    value = Interval.join(item.change, item.low, item.high)
+    if value is None:
         return f"{format_figures(100 * item.change, 2, signed=True)}%"
-    return f"{format_to_error(100 * item.change, _error(item), signed=True)}%"
+    return f"{round_interval(value, 100, signed=True).estimate}%"
 
 
-def spell_interval(item: BenchmarkAnswer) -> str:
+def spell_bounds(item: BenchmarkAnswer) -> str:
     """Return the bounds of a change, such as `+2.0 to +4.2%`."""
-    if item.low is None or item.high is None:
-        return "not bounded yet"
-    low, high = (format_to_error(100 * bound, _error(item), signed=True) for bound in (item.low, item.high))
-    return f"{low} to {high}%"
+    value = Interval.join(item.change, item.low, item.high)
+    return "not bounded yet" if value is None else f"{round_interval(value, 100, signed=True).ends}%"
 
 
 def spell_size(item: BenchmarkAnswer) -> str:
     """Return a slowdown with its interval, such as `3.1% (2.0 to 4.2%)`."""
     assert item.change is not None
-    if item.low is None or item.high is None:
+    value = Interval.join(item.change, item.low, item.high)
+    if value is None:
         return f"{format_figures(100 * item.change, 2)}%"
-    told = [format_to_error(100 * value, _error(item)) for value in (item.change, item.low, item.high)]
-    return f"{told[0]}% ({told[1]} to {told[2]}%)"
-
-
-def _error(item: BenchmarkAnswer) -> float:
-    assert item.low is not None
-    assert item.high is not None
-    return 50 * (item.high - item.low)
+    shown = round_interval(value, 100)
+    return f"{shown.estimate}% ({shown.ends}%)"
 
 
 def _limit(answer: GateAnswer) -> str:
@@ -145,12 +139,11 @@ def _phrase_power(answer: GateAnswer) -> str:
 
 def _spell_mean(mean: LookInterval | None) -> str:
     """A mean with its interval, such as `33.4 ms (32.9 to 33.9)`; not the mean alone."""
-    if mean is None or mean.estimate is None or mean.low is None or mean.high is None:
+    value = None if mean is None else Interval.join(mean.estimate, mean.low, mean.high)
+    if value is None:
         return "–"
-    scale = choose_scale("s", mean.estimate)
-    error = (mean.high - mean.low) / 2 * scale.factor
-    told = [format_to_error(value * scale.factor, error) for value in (mean.estimate, mean.low, mean.high)]
-    return f"{told[0]} {scale.unit} ({told[1]} to {told[2]})"
+    scale = choose_scale("s", value.estimate)
+    return round_interval(value, scale.factor).phrase(f" {scale.unit}")
 
 
 def _name_some(names: tuple[str, ...]) -> str:

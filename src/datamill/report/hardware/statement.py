@@ -19,7 +19,7 @@ from datamill.experiment.messages.numbers import (
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
 from datamill.report.tests.statement import ResponseNotes, list_notes
-from datamill.report.words.scales import Scale, choose_scale
+from datamill.report.words.scales import Scale, choose_scale, round_interval, round_to_figures
 
 #: Pairs of levels that have a sentence each; more stand in the table alone.
 _MOST_SENTENCES = 3
@@ -89,22 +89,14 @@ def _list_ends(
     scale = scale_machines(found)
     unit = "%" if found.scale == "log" else f" {scale.unit}".rstrip()
 
-    def take(value: float) -> float:
-        # What a short sample of machines leaves open may be larger than a double holds.
-        if found.scale == "log":
-            return 100 * (math.exp(min(value, 700.0)) - 1)
-        return value * scale.factor
-
+    factor = 1.0 if found.scale == "log" else scale.factor
     if interval is None:
-        value = take(estimate)
+        value = found.read_change(estimate) * factor
         return f"{format_signed(value, count_decimals(abs(value), 3))}{unit}", None, None
-    low, high = take(interval.low), take(interval.high)
-    decimals = count_decimals(min(high - low, 2 * abs(low - take(estimate))) / 2)
-    return (
-        f"{format_signed(take(estimate), decimals)}{unit}",
-        f"{format_signed(low, decimals)}",
-        f"{format_signed(high, decimals)}{unit}",
-    )
+    read = interval.mapped(found.read_change).scaled(factor)
+    decimals = count_decimals(min(read.high - read.low, 2 * abs(read.low - read.estimate)) / 2)
+    shown = round_interval(read, decimals=decimals, signed=True)
+    return f"{shown.estimate}{unit}", shown.low, f"{shown.high}{unit}"
 
 
 def state_dimension(found: DimensionAnalysis, notes: ResponseNotes) -> tuple[Part, ...]:
@@ -131,10 +123,9 @@ def tabulate_machines(found: DimensionAnalysis) -> Table:
         for item in own:
             value = item.value * scale.factor
             rows.append((level.level, item.machine, format_count(item.n), format_figures(value, 4), ""))
-        ends = (level.estimate, *((level.interval.low, level.interval.high) if level.interval else ()))
-        back = [(math.exp(min(end, 700.0)) if found.scale == "log" else end) * scale.factor for end in ends]
-        shown = format_figures(back[0], 4)
-        between = "–" if len(back) == 1 else f"{format_figures(back[1], 4)} to {format_figures(back[2], 4)}"
+        shown, between = format_figures(found.read_level(level.estimate) * scale.factor, 4), "–"
+        if level.interval is not None:
+            between = round_to_figures(level.interval.mapped(found.read_level).scaled(scale.factor), 4).ends
         strong.append(len(rows))
         rows.append((level.level, f"all {format_count(level.machines)}", "", shown, between))
     headers = (

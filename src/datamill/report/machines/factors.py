@@ -19,6 +19,7 @@ from datamill.experiment.messages.numbers import (
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.machines.figures import draw_effect_boxes, draw_factor_lines
 from datamill.report.tables.table import Table, build_table
+from datamill.report.words.scales import round_interval
 
 #: Disagreements that have a sentence each, and effects that a sentence names.
 _MOST_SENTENCES, _MOST_NAMED = 6, 5
@@ -150,11 +151,8 @@ def tabulate_factor(
 def _spell_interval(item: LevelOnMachine) -> tuple[str, str]:
     if item.change is None:
         return "–", "–"
-    decimals = count_decimals((item.change.high - item.change.low) / 2)
-    middle, low, high = (
-        format_signed(end, decimals) for end in (item.change.estimate, item.change.low, item.change.high)
-    )
-    return f"{middle}%", f"{low} to {high}"
+    shown = round_interval(item.change, signed=True)
+    return f"{shown.estimate}%", shown.ends
 
 
 def note_factors(found: FactorsByMachine, machines: int, confidence: float) -> str:

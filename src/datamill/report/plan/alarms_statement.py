@@ -6,6 +6,7 @@ from datamill.analysis.versions.false_alarms import FEW_PAIRS, AlarmRate, AlarmR
 from datamill.experiment.messages.numbers import count_decimals, format_count, format_figures, format_level
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Layout, Table, build_table
+from datamill.report.words.scales import round_interval
 
 _TITLES = ("builds", "intervals part", "Welch", "intervals part", "Welch")
 
@@ -93,14 +94,14 @@ def _spell_row(row: AlarmRow) -> tuple[str, str, str, str, str]:
 def _spell(rate: AlarmRate | None) -> str:
     if rate is None:
         return "-"
-    decimals = min(3, count_decimals(100 * (rate.high - rate.low) / 2, 1))
-    estimate, low, high = (f"{100 * value:.{decimals}f}" for value in (rate.estimate, rate.low, rate.high))
-    return f"{estimate} ({low} to {high})"
+    return round_interval(rate, 100, decimals=_count_decimals(rate)).phrase()
 
 
 def _percent(rate: AlarmRate) -> str:
-    decimals = min(3, count_decimals(100 * (rate.high - rate.low) / 2, 1))
-    return (
-        f"{100 * rate.estimate:.{decimals}f}% (95% interval {100 * rate.low:.{decimals}f}% "
-        f"to {100 * rate.high:.{decimals}f}%)"
-    )
+    shown = round_interval(rate, 100, decimals=_count_decimals(rate), unit="%")
+    return shown.phrase(level=format_level(0.95))
+
+
+def _count_decimals(rate: AlarmRate) -> int:
+    """Decimals of a percentage that show a figure of its error, three at most."""
+    return min(3, count_decimals(100 * (rate.high - rate.low) / 2, 1))

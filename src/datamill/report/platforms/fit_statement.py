@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
 
 from datamill.experiment.messages.numbers import format_level, format_share, format_signed
 from datamill.experiment.messages.phrases import count_nouns
-from datamill.platforms.prediction.held_out import HeldOutMachine
+from datamill.platforms.prediction.held_out import HeldOutErrors, HeldOutMachine
 from datamill.platforms.prediction.platform_prediction import Carrier, PlatformPrediction
 from datamill.report.platforms.prediction_statement import state_basis
 from datamill.report.platforms.values import PlatformNotes, ValueWords, choose_words, order_predictions
@@ -36,18 +35,16 @@ def phrase_fit(prediction: PlatformPrediction, check: Sequence[HeldOutMachine]) 
 
 def phrase_check(prediction: PlatformPrediction, check: Sequence[HeldOutMachine]) -> str:
     """How far predictions are off on the machines that measured the application, each from the others."""
-    kept = [item for item in check if not item.prediction.refused and math.isfinite(item.error)]
+    errors = HeldOutErrors.gather(check)
     named = f"the {count_nouns(len(check), 'machine')} that measured it, each predicted from the others"
-    if not kept:
+    if errors is None:
         return f"Checked on {named}: every prediction is refused."
-    errors = [abs(item.error) for item in kept]
-    left_out = len(check) - len(kept)
+    left_out = len(check) - errors.kept
     refused = f", {left_out} {'is' if left_out == 1 else 'are'} refused" if left_out else ""
-    inside = sum(item.is_inside for item in kept)
     return (
-        f"Checked on {named}: off by {format_share(median(errors))} (median) and "
-        f"{format_share(max(errors))} at most, "
-        f"{inside} of {len(kept)} inside the {format_level(prediction.confidence)} interval{refused}."
+        f"Checked on {named}: off by {format_share(errors.median)} (median) and "
+        f"{format_share(errors.largest)} at most, {errors.inside} of {errors.kept} inside "
+        f"the {format_level(prediction.confidence)} interval{refused}."
     )
 
 

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamill.experiment.messages.numbers import format_count, format_figures, format_level, format_to_error
+from datamill.analysis.interval import Interval
+from datamill.experiment.messages.numbers import format_count, format_figures, format_level
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.prediction.platform_prediction import MachinePrediction, PlatformPrediction
 from datamill.platforms.scores.score_matrix import ScoreKind
-from datamill.report.words.scales import Scale, choose_scale
+from datamill.report.words.scales import Scale, choose_scale, round_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,11 @@ class ValueWords:
 
     def spell_ends(self, value: float, low: float, high: float) -> tuple[str, str]:
         """A value and its interval with two figures of half the interval, without unit."""
-        if not (math.isfinite(low) and math.isfinite(high)):
+        around = Interval.join(value, low, high)
+        if around is None or not (math.isfinite(low) and math.isfinite(high)):
             return self.spell(value), "-"
-        error = (high - low) / 2 * self.scale.factor
-        middle, left, right = (
-            format_to_error(number * self.scale.factor, error) for number in (value, low, high)
-        )
-        return middle, f"{left} to {right}"
+        shown = round_interval(around, self.scale.factor)
+        return shown.estimate, shown.ends
 
     def phrase(self, item: MachinePrediction) -> str:
         """A predicted value with unit and interval, as it stands in a sentence."""

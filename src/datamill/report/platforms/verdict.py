@@ -13,6 +13,7 @@ from datamill.platforms.prediction.platform_prediction import (
     MachinePrediction,
     PlatformPrediction,
     RefusalCause,
+    RefusalRisk,
 )
 from datamill.report.platforms.values import PlatformNotes, quote
 
@@ -75,11 +76,11 @@ def phrase_refused(refused: Sequence[MachinePrediction], limit: float) -> str:
 
 def phrase_risk(refused: Sequence[MachinePrediction], limit: float) -> str:
     """How probable it is that refused predictions err by more than the limit; empty where that is unknown."""
-    known = [item.risk for item in refused if math.isfinite(item.risk)]
-    if not known:
+    risk = RefusalRisk.gather(refused)
+    if risk is None:
         return ""
-    share, most = format_share(sum(known) / len(known)), format_share(limit)
-    if len(known) == 1:
+    share, most = format_share(risk.share), format_share(limit)
+    if risk.known == 1:
         return f"that prediction errs by more than {most} with a probability of {share}"
     return f"{share} of these predictions are expected to err by more than {most}"
 

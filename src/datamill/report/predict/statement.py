@@ -10,12 +10,11 @@ from datamill.experiment.messages.numbers import (
     format_level,
     format_p,
     format_share,
-    format_to_error,
 )
 from datamill.report.tables.statement import BLANK, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
 from datamill.report.tests.statement import ResponseNotes, list_notes
-from datamill.report.words.scales import Scale, choose_scale
+from datamill.report.words.scales import Scale, choose_scale, round_interval
 
 #: More predictions than this have no sentence each: the table has them.
 _MOST_SENTENCES = 4
@@ -63,8 +62,8 @@ def _phrase_slope(slope: Slope, found: Predictions) -> str:
 def _spell(item: Prediction, scale: Scale) -> tuple[str, ...]:
     """Estimate, confidence interval and prediction interval as numbers."""
     error = (item.value.high - item.value.low) / 2 * scale.factor
-    ends = (item.value.estimate, item.value.low, item.value.high, item.new.low, item.new.high)
-    return tuple(format_to_error(end * scale.factor, error) for end in ends)
+    middle, new = (round_interval(value, scale.factor, error=error) for value in (item.value, item.new))
+    return middle.estimate, middle.low, middle.high, new.low, new.high
 
 
 def tabulate_predictions(found: Predictions) -> Table:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamill.analysis.distribution.order_statistics import count_needed
 from datamill.analysis.interval import Interval
 from datamill.analysis.quantile.quantile_model import (
     QuantileCoefficient,
@@ -117,7 +116,7 @@ def _state_too_few(model: QuantileModel, response: str, scale: Scale) -> str:
     verb = "changes" if len(names) == 1 else "change"
     return (
         f"These data do not tell whether {_list_some(names)} {verb} {where}: that takes about "
-        f"{count_needed(nearest.quantile, model.confidence)} observations for {per}, and there are "
+        f"{nearest.needed} observations for {per}, and there are "
         f"{math.floor(has)}{f' (change as measured: {_list_some(measured)})' if measured else ''}."
     )
 

@@ -11,11 +11,8 @@ from datamill.analysis.model_data.observations import Observations
 from datamill.analysis.quantile.quantile_model import QuantileFit, QuantileModel
 from datamill.experiment.messages.arguments import tell, verb
 from datamill.experiment.messages.numbers import (
-    count_decimals,
-    format_fixed,
     format_given,
     format_level,
-    format_signed,
 )
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.figures.figure import Figure
@@ -28,7 +25,7 @@ from datamill.report.quantiles.answer import (
 from datamill.report.quantiles.figures import draw_effects_by_quantile
 from datamill.report.quantiles.warnings import list_quantile_warnings
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.scales import Scale
+from datamill.report.words.scales import Scale, round_interval
 from datamill.report.words.term_names import spell_quantile_terms
 
 #: Rows of the table of one quantile.
@@ -124,11 +121,5 @@ def tabulate_fit(observations: Observations, model: QuantileModel, fit: Quantile
 
 
 def _spell(value: Interval, scale: Scale, *, signed: bool = True) -> tuple[str, str]:
-    half = (value.high - value.low) / 2 * scale.factor
-    decimals = count_decimals(half)
-    write = format_signed if signed else format_fixed
-    low, high = (
-        write(bound * scale.factor, decimals) if abs(bound) < float("inf") else "unbounded"
-        for bound in (value.low, value.high)
-    )
-    return write(value.estimate * scale.factor, decimals), f"{low} to {high}"
+    shown = round_interval(value, scale.factor, signed=signed, unbounded="unbounded")
+    return shown.estimate, shown.ends

@@ -10,7 +10,6 @@ from datamill.experiment.messages.numbers import (
     count_decimals,
     format_count,
     format_figures,
-    format_fixed,
     format_given,
     format_level,
     name_quantile,
@@ -28,7 +27,7 @@ from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Layout, Table, build_table
 from datamill.report.tables.text import WIDTH
-from datamill.report.words.scales import Scale
+from datamill.report.words.scales import Scale, round_interval
 from datamill.report.words.term_names import spell_quantile_terms
 
 #: Quantiles up to this number have a table each.
@@ -158,11 +157,8 @@ def _format_interval(
 ) -> tuple[str, str, str]:
     if value is None:
         return ("", "", "")
-    low, estimate, high = (
-        format_fixed(number * scale.factor, decimals) if abs(number) != float("inf") else unbounded
-        for number in (value.low, value.estimate, value.high)
-    )
-    return (low, estimate, high)
+    shown = round_interval(value, scale.factor, decimals=decimals, unbounded=unbounded)
+    return (shown.low, shown.estimate, shown.high)
 
 
 def _choose_decimals(values: list[Interval], scale: Scale) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datamill.analysis.quantile.quantile_model import QuantileModel
-from datamill.analysis.quantile.warnings import name_quantiles
-from datamill.experiment.messages.numbers import count_decimals, format_fixed
+from datamill.experiment.messages.numbers import count_decimals, format_fixed, name_quantiles
 from datamill.report.words.scales import choose_scale
 
 

@@ -11,7 +11,6 @@ from datamill.analysis.answer.screening import (
     FactorEffect,
     Screening,
 )
-from datamill.analysis.linear.model import phrase_left_out
 from datamill.design.design import Design
 from datamill.design.points.aliases import AliasStructure, phrase_aliases
 from datamill.experiment.messages.numbers import (
@@ -23,7 +22,7 @@ from datamill.experiment.messages.numbers import (
     format_level,
     format_p,
 )
-from datamill.experiment.messages.phrases import finish_sentence
+from datamill.experiment.messages.phrases import finish_sentence, phrase_left_out
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.screening.figure import draw_screening
 from datamill.report.tables.table import Table, build_table
@@ -101,9 +100,10 @@ def _shorten_left_out(analysis: ResponseAnalysis) -> tuple[str, str] | None:
     names = () if analysis.model is None else analysis.model.not_estimable
     if not names:
         return None
+    cells = analysis.observations.cells
     count = f"{format_count(len(names))} interaction{'s' if len(names) > 1 else ''}"
     return (
-        finish_sentence(phrase_left_out(analysis.observations.cells, names)),
+        finish_sentence(phrase_left_out(names, cells.possible - cells.counts.size, cells.possible)),
         f"{count} of factors cannot be estimated from the points of a screening and "
         f"{'are' if len(names) > 1 else 'is'} left out of the model; what is aliased is on the report page.",
     )

@@ -10,6 +10,7 @@ from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.report.tables.envelope import write_result
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
+from datamill.report.words.scales import round_interval, round_shares
 from datamill.selection.evaluation.rates import Area, OperatingPoint, Rate
 from datamill.selection.evaluation.savings import Savings
 from datamill.selection.evaluation.store_evaluation import NamedEvaluation, StoreEvaluation
@@ -116,17 +117,15 @@ def _list_row(item: NamedEvaluation) -> tuple[str, ...]:
 def _tell_rate(rate: Rate) -> str:
     if rate.interval is None:
         return "-"
-    low, high = format_share(rate.interval.low), format_share(rate.interval.high)
-    return f"{format_share(rate.interval.estimate)} [{low}, {high}]"
+    return round_shares(rate.interval).phrase()
 
 
 def _tell_area(area: Area | None) -> str:
     if area is None:
         return "-"
-    told = format_fixed(area.estimate, 2)
     if area.interval is None:
-        return told
-    return f"{told} [{format_fixed(area.interval.low, 2)}, {format_fixed(area.interval.high, 2)}]"
+        return format_fixed(area.estimate, 2)
+    return round_interval(area.interval, decimals=2).phrase()
 
 
 def _tell_savings(savings: Savings | None) -> str:

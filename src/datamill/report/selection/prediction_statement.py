@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datamill.analysis.interval import Interval
 from datamill.experiment.messages.numbers import format_figures, format_share
 from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.report.selection.prediction_json import summarize_prediction
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
+from datamill.report.words.scales import round_shares
 from datamill.selection.prediction.commit_prediction import (
     CommitPrediction,
     FiredIndicator,
@@ -42,8 +44,8 @@ def state_prediction(found: CommitPrediction) -> list[Part]:
 def _tell_magnitude(magnitude: Magnitude | None) -> str:
     if magnitude is None:
         return ""
-    low, high = format_share(magnitude.low), format_share(magnitude.high)
-    return f"{format_share(magnitude.size)} [{low}, {high}]"
+    size = Interval.join(magnitude.size, magnitude.low, magnitude.high)
+    return "" if size is None else round_shares(size).phrase()
 
 
 def explain_prediction(found: CommitPrediction, benchmark: str | None = None) -> list[Part]:

@@ -7,7 +7,7 @@ from datamill.experiment.messages.phrases import count_nouns
 from datamill.report.tables.envelope import write_result
 from datamill.report.tables.statement import BLANK, Paragraph, Part
 from datamill.report.tables.table import build_table
-from datamill.selection.profiles.profile import Profile, rank_functions
+from datamill.selection.profiles.profile import Profile
 
 #: Functions that are listed.
 MOST = 40
@@ -38,7 +38,7 @@ def spell_profile(profile: Profile) -> str:
 def state_profile(profile: Profile) -> list[Part]:
     """Return the hottest functions by executed instructions, with ranks as indicators use them."""
     parts: list[Part] = [*map(Paragraph, summarize_profile(profile)), BLANK]
-    by_instructions, by_calls = rank_functions(profile, "instructions"), rank_functions(profile, "calls")
+    by_instructions, by_calls = profile.rank("instructions"), profile.rank("calls")
     total = sum(item.instructions or 0 for item in profile.functions.values())
     if by_instructions is None or by_calls is None or not total:
         return parts

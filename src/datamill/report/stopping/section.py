@@ -195,18 +195,18 @@ def phrase_verdict(rule: StoppingRule, last: Decision, response: str, direction:
 def _spell_difference(interval: LookInterval) -> str:
     if interval.estimate is None:
         return "undefined, as a share of zero"
-    if interval.low is None or interval.high is None:
+    value = Interval.join(interval.estimate, interval.low, interval.high)
+    if value is None:
         return f"{format_figures(100 * interval.estimate, signed=True)}%, without a bound yet"
-    value = Interval(interval.estimate, interval.low, interval.high).scaled(100)
     typical = " in typical executions" if interval.of == "typical" else ""
-    return _call_sequential(format_percent(value, interval.confidence, signed=True)) + typical
+    return _call_sequential(format_percent(value.scaled(100), interval.confidence, signed=True)) + typical
 
 
 def _phrase_mean(interval: LookInterval, response: str, unit: str) -> str:
-    if interval.estimate is None or interval.low is None or interval.high is None:
+    value = Interval.join(interval.estimate, interval.low, interval.high)
+    if value is None:
         return f"Nothing is known about the mean {response} of {interval.name}."
-    scale = choose_scale(unit, interval.estimate)
-    value = Interval(interval.estimate, interval.low, interval.high)
+    scale = choose_scale(unit, value.estimate)
     shown = _call_sequential(format_interval(value, scale, interval.confidence))
     width = interval.half_width
     within = "" if width is None else f", ±{format_figures(100 * width, 2)}%"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from datamill.analysis.distribution.shapes import bin_observations, find_boxes, find_steps
+from datamill.analysis.distribution.shapes import CellBox, CellSteps, Histogram
 from datamill.analysis.model_data.cells import Cells, ModelFactor
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -19,7 +19,9 @@ _MOST_PANELS = 48
 _MOST_GROUPS = 14
 
 
-def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> Figure:
+def draw_boxes(
+    response: str, unit: str, cells: Cells, found: Sequence[CellBox], *, log: bool = False
+) -> Figure:
     """Draw a box for each group: the first factor side by side, the others as columns and rows of panels.
 
     Raises:
@@ -28,7 +30,6 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
     scale = _choose_scale(unit, cells)
     _refuse_logarithm(cells, log=log)
     x, column, row = _lay_out(cells.factors)
-    found = find_boxes(cells)
     boxes = [
         Box(
             _name_level(cells, item.cell, column),
@@ -65,7 +66,9 @@ def draw_boxes(response: str, unit: str, cells: Cells, *, log: bool = False) -> 
     return Figure("boxes", f"Box plots of {response}{by}", text, chart)
 
 
-def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> Figure:
+def draw_ecdf(
+    response: str, unit: str, cells: Cells, found: Sequence[CellSteps], *, log: bool = False
+) -> Figure:
     """Draw the empirical distribution function of each group; groups of a panel differ by colour and stroke.
 
     Raises:
@@ -75,7 +78,7 @@ def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> F
     _refuse_logarithm(cells, log=log)
     values: list[dict[str, Any]] = []
     x, column, row = _lay_out(cells.factors)
-    for steps in find_steps(cells):
+    for steps in found:
         place = _place(cells, steps.cell, (x, column, row), response)
         # From nothing to the first step, so that the line starts on the axis.
         first = {**place, "value": float(steps.values[0]) * scale.factor, "share": 0.0}
@@ -111,7 +114,9 @@ def draw_ecdf(response: str, unit: str, cells: Cells, *, log: bool = False) -> F
     return Figure("distribution-functions", f"Distribution functions of {response}", text, chart)
 
 
-def draw_histogram(response: str, unit: str, cells: Cells, *, log: bool = False) -> Figure:
+def draw_histogram(
+    response: str, unit: str, cells: Cells, histogram: Histogram, *, log: bool = False
+) -> Figure:
     """Draw a histogram of each group, one below the other on the same axis, so that shapes compare.
 
     Raises:
@@ -120,7 +125,6 @@ def draw_histogram(response: str, unit: str, cells: Cells, *, log: bool = False)
     scale = _choose_scale(unit, cells)
     _refuse_logarithm(cells, log=log)
     x, column, row = _lay_out(cells.factors)
-    histogram = bin_observations(cells, log=log)
     edges = histogram.edges * scale.factor
     values = [
         {

@@ -18,7 +18,7 @@ from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import Table, build_table
 from datamill.report.tables.text import WIDTH, lay_out_table
 from datamill.report.tests.statement import ResponseNotes, list_notes
-from datamill.report.words.scales import Scale, choose_scale, scale_by_power
+from datamill.report.words.scales import Scale, choose_scale, round_interval, scale_by_power
 
 _MOST_ROWS = 200
 #: Spreads below this in the scale of the medians get a scale of their own.
@@ -160,10 +160,8 @@ def _spell_interval(value: float, interval: Interval | None, scale: Scale, decim
         return format_fixed(value * scale.factor, decimals), "-"
     reach = (interval.high - interval.low) / 2 * scale.factor
     places = max(decimals, count_decimals(reach)) if reach > 0 else decimals
-    low, middle, high = (
-        format_fixed(item * scale.factor, places) for item in (interval.low, value, interval.high)
-    )
-    return middle, f"{low} to {high}"
+    shown = round_interval(interval, scale.factor, decimals=places)
+    return shown.estimate, shown.ends
 
 
 def _choose_decimals(summary: DistributionSummary, scale: Scale) -> int:

@@ -8,9 +8,15 @@ from collections.abc import Sequence
 import polars as pl
 
 from datamill.analysis.distribution.points import PointQuantile, PointSummaries, PointSummary
-from datamill.experiment.messages.numbers import format_count, format_level, format_to_error, name_quantile
+from datamill.experiment.messages.numbers import (
+    format_count,
+    format_figures,
+    format_level,
+    format_to_error,
+    name_quantile,
+)
 from datamill.report.tables.table import Table
-from datamill.report.words.scales import Scale, choose_scale
+from datamill.report.words.scales import Scale, choose_scale, round_interval
 
 _NO_INTERVAL = "–"
 #: Figures of a mean that has no interval to round it by.
@@ -104,21 +110,21 @@ def _describe_quantiles(found: PointSummaries) -> list[str]:
 def _format_mean(point: PointSummary, scale: Scale) -> tuple[str, str]:
     mean, found = point.mean * scale.factor, point.mean_interval
     half = math.nan if found is None else (found.high - found.low) / 2 * scale.factor
-    if not math.isfinite(half):
+    if found is None or not math.isfinite(half):
         # As many figures as an error of a hundredth leaves, with an exponent where decimals would show none.
         rounded = abs(mean) * 10.0 ** (2 - _DIGITS)
         return format_to_error(mean, rounded) if mean else "0", _NO_INTERVAL
-    low, high = (format_to_error(end, half) for end in (mean - half, mean + half))
-    return format_to_error(mean, half), f"{low} to {high}"
+    shown = round_interval(found, scale.factor)
+    return shown.estimate, shown.ends
 
 
 def _format_quantile(item: PointQuantile, scale: Scale) -> tuple[str, str]:
     value = item.value * scale.factor
     if item.interval is None:
         return (format_to_error(value, abs(value) * _ROUNDED) if value else "0"), _NO_INTERVAL
-    ends = item.interval.low * scale.factor, item.interval.high * scale.factor
-    error = (ends[1] - ends[0]) / 2 or abs(value) * _ROUNDED
-    return format_to_error(value, error), " to ".join(format_to_error(end, error) for end in ends)
+    half = (item.interval.high - item.interval.low) / 2 * scale.factor
+    shown = round_interval(item.interval, scale.factor, error=half or abs(value) * _ROUNDED)
+    return shown.estimate, shown.ends
 
 
 def show_rows(table: pl.DataFrame, *, digits: int = _DIGITS) -> Table:
@@ -133,7 +139,7 @@ def _format_cell(value: object, digits: int) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return format_figures(value, digits) if isinstance(value, float) else str(value)
 
 
 def _is_numeric(texts: Sequence[str]) -> bool:

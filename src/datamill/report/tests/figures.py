@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, PairTest, Stratum
-from datamill.analysis.interval import Interval
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.numbers import format_level
@@ -140,13 +139,12 @@ def _list_groups(strata: Sequence[Stratum], factor: float) -> list[PlottedLevel]
     for stratum, group in listed:
         where = ", ".join(f"{name} = {level}" for name, level in stratum.levels)
         values = (np.sort(group.values) + group.origin) * factor
-        middle = float(np.median(values))
         rows.append(
             PlottedLevel(
                 level=f"{where}: {group.label}" if where else group.label,
                 n=group.n,
                 points=tuple(thin_points(values, most, n)),
-                estimate=Interval(middle, middle, middle),
+                estimate=group.median * factor,
                 change=None,
             )
         )

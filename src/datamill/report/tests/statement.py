@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from datamill.analysis.groups.group_comparison import GroupComparison, GroupEstimate, GroupTest, PairTest
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.numbers import (
-    count_decimals,
     format_count,
     format_figures,
     format_fixed,
     format_level,
     format_p,
-    format_to_error,
-    is_beyond_decimals,
 )
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
-from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent
+from datamill.report.words.scales import Scale, choose_scale, format_interval, format_percent, round_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +143,7 @@ def _format_ratio(value: Interval, confidence: float) -> str:
         level = format_level(_round_level(confidence))
         bound = f"{format_fixed(value.low, 2)} or more" if value.low > 0 else "without bounds"
         return f"{format_fixed(value.estimate, 2)} ({level} interval {bound})"
-    error = (value.high - value.low) / 2
-    decimals = max(2, count_decimals(error))
-    estimate, low, high = (
-        format_to_error(item, error) if is_beyond_decimals(error) else format_fixed(item, decimals)
-        for item in (value.estimate, value.low, value.high)
-    )
-    return f"{estimate} ({format_level(_round_level(confidence))} interval {low} to {high})"
+    return round_interval(value, least=2).phrase(level=format_level(_round_level(confidence)))
 
 
 def choose_response_scale(unit: str, comparison: GroupComparison) -> Scale:
@@ -215,13 +206,9 @@ def _state_pair(pair: PairTest, scale: Scale) -> list[Part]:
 
 
 def _format_difference(value: Interval, scale: Scale, confidence: float) -> str:
-    error = (value.high - value.low) / 2 * scale.factor
-    estimate, low, high = (
-        format_to_error(item * scale.factor, error, signed=True)
-        for item in (value.estimate, value.low, value.high)
-    )
     unit = f" {scale.unit}" if scale.unit else ""
-    return f"{estimate}{unit} ({format_level(_round_level(confidence))} interval {low} to {high})"
+    shown = round_interval(value, scale.factor, signed=True)
+    return shown.phrase(unit, format_level(_round_level(confidence)))
 
 
 def list_notes(notes: ResponseNotes) -> list[Part]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datamill.experiment.messages.numbers import format_fixed
+from datamill.analysis.interval import Interval
 from datamill.report.timing.statement import phrase_answer, spell_mean
 from datamill.report.timing.timing_answer import CommandMean, TimingAnswer
+from datamill.report.words.scales import round_interval
 
 _HEADINGS = ("Command", "Mean", "n", "Ratio to the first")
 
@@ -67,7 +68,5 @@ def _spell_ratio(answer: TimingAnswer, mean: CommandMean) -> str:
     if mean is first:
         return "1"
     pair = next(pair for pair in answer.comparisons if pair.b == mean.command and pair.a == first.command)
-    if pair.ratio is None or pair.low is None or pair.high is None:
-        return "not known"
-    ratio, low, high = (format_fixed(number, 3) for number in (pair.ratio, pair.low, pair.high))
-    return f"{ratio} ({low} to {high})"
+    value = Interval.join(pair.ratio, pair.low, pair.high)
+    return "not known" if value is None else round_interval(value, decimals=3).phrase()

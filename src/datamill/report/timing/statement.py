@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datamill.analysis.interval import Interval
-from datamill.experiment.messages.numbers import format_count, format_figures, format_level, format_to_error
+from datamill.experiment.messages.numbers import format_count, format_figures, format_level
 from datamill.experiment.quantities import format_duration
 from datamill.experiment.responses import DEFAULT_RESPONSE
 from datamill.report.timing.timing_answer import CommandComparison, CommandMean, TimingAnswer
-from datamill.report.words.scales import Scale, choose_scale, format_interval
+from datamill.report.words.scales import Scale, choose_scale, format_interval, round_interval
 
 #: Ratios from which people speak of times rather than percent.
 _TIMES = 2.0
@@ -112,10 +112,10 @@ def find_scale(answer: TimingAnswer, magnitude: float) -> Scale:
 
 def spell_mean(answer: TimingAnswer, mean: CommandMean) -> str:
     """Return a mean with its interval and its unit, or that too little is known."""
-    if mean.mean is None or mean.low is None or mean.high is None:
+    value = Interval.join(mean.mean, mean.low, mean.high)
+    if value is None:
         return "too few executions"
-    scale = find_scale(answer, mean.mean)
-    shown = format_interval(Interval(mean.mean, mean.low, mean.high), scale, answer.confidence)
+    shown = format_interval(value, find_scale(answer, value.estimate), answer.confidence)
     return f"at most {shown}" if mean.is_bound else shown
 
 
@@ -160,45 +160,33 @@ def _is_large(pair: CommandComparison) -> bool:
 
 def _spell_times(pair: CommandComparison, *, invert: bool) -> str:
     assert pair.ratio is not None
-    numbers = [pair.ratio, pair.low, pair.high]
-    if invert:
-        numbers = [1 / pair.ratio, _invert(pair.high), _invert(pair.low)]
-    value, low, high = numbers
-    assert value is not None
-    if low is None or high is None:
-        return f"{format_figures(value)} times (not bounded yet)"
-    error = (high - low) / 2
-    told = [format_to_error(number, error) for number in (value, low, high)]
-    return f"{told[0]} times ({told[1]} to {told[2]})"
-
-
-def _invert(number: float | None) -> float | None:
-    return 1 / number if number else None
+    value = Interval.join(pair.ratio, pair.low, pair.high)
+    if invert and value is not None:
+        # Of a ratio that may be zero, the other way round nothing bounds it.
+        value = value.inverted() if value.low and value.high else None
+    if value is None:
+        return f"{format_figures(1 / pair.ratio if invert else pair.ratio)} times (not bounded yet)"
+    return round_interval(value).phrase(" times")
 
 
 def _spell_size(pair: CommandComparison) -> str:
     """The size of a difference in percent, without a sign: `12% (10 to 14%)`."""
     assert pair.ratio is not None
-    low, high = pair.low, pair.high
-    value = 100 * abs(pair.ratio - 1)
-    if low is None or high is None:
-        return f"{format_figures(value, 2)}%, not bounded yet"
-    bounds = sorted((100 * abs(low - 1), 100 * abs(high - 1)))
-    error = (bounds[1] - bounds[0]) / 2
-    told = [format_to_error(number, error) for number in (value, *bounds)]
-    return f"{told[0]}% ({told[1]} to {told[2]}%)"
+    value = Interval.join(pair.ratio, pair.low, pair.high)
+    if value is None:
+        return f"{format_figures(100 * abs(pair.ratio - 1), 2)}%, not bounded yet"
+    shown = round_interval(value.to_percent().unsigned())
+    return f"{shown.estimate}% ({shown.ends}%)"
 
 
 def _spell_share(pair: CommandComparison) -> str:
     """A difference with its sign: `+0.2% (95% interval −0.5 to +0.9%)`."""
     assert pair.ratio is not None
-    value = 100 * (pair.ratio - 1)
-    if pair.low is None or pair.high is None:
-        return f"{format_figures(value, 2, signed=True)}%, not bounded yet"
-    low, high = 100 * (pair.low - 1), 100 * (pair.high - 1)
-    error = (high - low) / 2
-    told = [format_to_error(number, error, signed=True) for number in (value, low, high)]
-    return f"{told[0]}% ({told[1]} to {told[2]}%)"
+    value = Interval.join(pair.ratio, pair.low, pair.high)
+    if value is None:
+        return f"{format_figures(100 * (pair.ratio - 1), 2, signed=True)}%, not bounded yet"
+    shown = round_interval(value.to_percent(), signed=True)
+    return f"{shown.estimate}% ({shown.ends}%)"
 
 
 def name_level(answer: TimingAnswer) -> str:

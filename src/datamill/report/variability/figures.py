@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from datamill.analysis.distribution.variability import PointVariabilities
 from datamill.analysis.distribution.windows import WindowAnalysis
 from datamill.analysis.model_data.cells import ModelFactor
@@ -20,6 +18,8 @@ from datamill.report.figures.figure import Figure
 _MOST_POINTS = 3000
 #: Design points that show their intervals; of more, bars would hide the dots.
 _MOST_BARS = 80
+#: Counts whose medians the line of a figure joins.
+_MOST_MEDIANS = 200
 _COLOR = "#2f7ec1"
 
 
@@ -135,14 +135,12 @@ def draw_windows(response: str, analysis: WindowAnalysis) -> Figure:
         dots = base.mark_point(filled=True, size=22, opacity=0.45, color=_COLOR).encode(
             x, alt.Y("value:Q", title=title)
         )
+        known = [(item.count, getattr(item, key)) for item in analysis.by_count]
         medians = [
-            {
-                "count": count,
-                "median": factor
-                * float(np.median([value for at, value in _list_known(analysis, key) if at == count])),
-            }
-            for count in sorted({at for at, _ in _list_known(analysis, key)})[:200]
-        ]
+            {"count": count, "median": factor * figure.median}
+            for count, figure in known
+            if figure is not None
+        ][:_MOST_MEDIANS]
         line = (
             alt.Chart(alt.InlineData(values=medians))
             .mark_line(color="#dd7f1e", strokeWidth=2, point={"color": "#dd7f1e", "size": 30})
@@ -158,11 +156,3 @@ def draw_windows(response: str, analysis: WindowAnalysis) -> Figure:
     chart = alt.hconcat(*panels, spacing=24)
     title = f"Variability of {response} against {analysis.against}"
     return Figure("variability-windows", title, text, chart.to_dict())
-
-
-def _list_known(analysis: WindowAnalysis, key: str) -> list[tuple[float, float]]:
-    return [
-        (window.count, getattr(window, key))
-        for window in analysis.windows
-        if getattr(window, key) is not None
-    ]

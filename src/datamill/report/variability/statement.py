@@ -9,7 +9,7 @@ import numpy as np
 
 from datamill.analysis.distribution.variability import PointVariabilities, PointVariability
 from datamill.analysis.distribution.variability_comparison import FactorVariability
-from datamill.analysis.distribution.windows import CountAssociation, WindowAnalysis
+from datamill.analysis.distribution.windows import CountAssociation, FigureRange, WindowAnalysis
 from datamill.analysis.groups.group_comparison import GroupEstimate, PairTest
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.arguments import argument, tell
@@ -20,13 +20,11 @@ from datamill.experiment.messages.numbers import (
     format_given,
     format_level,
     format_p,
-    format_to_error,
-    is_beyond_decimals,
 )
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 from datamill.report.tests.statement import ResponseNotes, list_notes
-from datamill.report.words.scales import choose_scale, format_percent
+from datamill.report.words.scales import choose_scale, format_percent, round_interval
 
 #: More rows than this are for --json.
 _MOST_ROWS = 60
@@ -125,21 +123,19 @@ def state_windows(notes: ResponseNotes, analysis: WindowAnalysis) -> tuple[Part,
     title = f"{notes.response} over {len(analysis.windows)} windows by the sum of {analysis.against}"
     parts += [BLANK, Heading(title), BLANK]
     rows = []
-    counts = sorted({window.count for window in analysis.windows})
-    for count in counts[:_MOST_ROWS]:
-        chosen = [window for window in analysis.windows if window.count == count]
+    for item in analysis.by_count[:_MOST_ROWS]:
         rows.append(
             (
-                format_given(count),
-                str(len(chosen)),
-                *_spell_range([100 * item.cv for item in chosen if item.cv is not None], "%"),
-                *_spell_range([item.skewness for item in chosen if item.skewness is not None], ""),
+                format_given(item.count),
+                str(item.windows),
+                *_spell_range(item.cv, 100, "%"),
+                *_spell_range(item.skewness, 1, ""),
             )
         )
     heads = ("count", "windows", "median CV", "least", "largest", "median G1", "least", "largest")
     parts.append(build_table(heads, rows, 0))
-    if len(counts) > _MOST_ROWS:
-        left_out = len(counts) - _MOST_ROWS
+    if len(analysis.by_count) > _MOST_ROWS:
+        left_out = len(analysis.by_count) - _MOST_ROWS
         parts.append(
             Paragraph(tell(f"… and {left_out} further counts; {argument('json')} has every window."))
         )
@@ -154,10 +150,8 @@ def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssoc
     if item.correlation is None or item.p is None:
         return f"The {item.figure} of {response} cannot be set against {analysis.against} {where}."
     value = item.correlation
-    shown = (
-        f"Spearman's correlation {format_fixed(value.estimate, 2)} ({format_level(analysis.confidence)} "
-        f"interval {format_fixed(value.low, 2)} to {format_fixed(value.high, 2)}), p = {format_p(item.p)}"
-    )
+    told = round_interval(value, decimals=2).phrase(level=format_level(analysis.confidence))
+    shown = f"Spearman's correlation {told}, p = {format_p(item.p)}"
     if not item.detected:
         return (
             f"No change of the {item.figure} of {response} with {analysis.against} was detected {where}: "
@@ -167,10 +161,10 @@ def phrase_association(response: str, analysis: WindowAnalysis, item: CountAssoc
     return f"The {item.figure} of {response} {word} with {analysis.against} {where}: {shown}."
 
 
-def _spell_range(values: Sequence[float], unit: str) -> tuple[str, str, str]:
-    if not values:
+def _spell_range(found: FigureRange | None, factor: float, unit: str) -> tuple[str, str, str]:
+    if found is None:
         return "-", "-", "-"
-    ends = (float(np.median(values)), min(values), max(values))
+    ends = (factor * found.median, factor * found.least, factor * found.largest)
     decimals = _count_figures(*ends) if unit else 2
     return tuple(f"{format_fixed(item, decimals)}{unit}" for item in ends)  # type: ignore[return-value]
 
@@ -198,9 +192,8 @@ def _find_ratio(pair: PairTest) -> GroupEstimate | None:
 def _spell_ratio(ratio: GroupEstimate, why: str = "") -> str:
     """A ratio with its interval; `why` says what keeps its level from being another."""
     value = ratio.value
-    decimals = max(2, count_decimals((value.high - value.low) / 2))
-    estimate, low, high = (format_fixed(item, decimals) for item in (value.estimate, value.low, value.high))
-    return f"{estimate} ({_name_level(ratio.confidence)} interval {low} to {high}{why and f'; {why}'})"
+    shown = round_interval(value, least=2)
+    return f"{shown.estimate} ({_name_level(ratio.confidence)} interval {shown.ends}{why and f'; {why}'})"
 
 
 def _name_level(confidence: float) -> str:
@@ -273,15 +266,8 @@ def _spell_figure(value: Interval | None, unit: str, factor: float) -> tuple[str
         decimals = _count_figures(value.estimate * factor, known * factor) if unit else 2
         bound = f"{format_fixed(end * factor, decimals)}{unit} or {word}" if np.isfinite(end) else "anything"
         return f"{format_fixed(value.estimate * factor, decimals)}{unit}", bound
-    error, values = (value.high - value.low) / 2 * factor, (value.estimate, value.low, value.high)
-    decimals = max(1, count_decimals(error))
-    shown = [
-        format_to_error(item * factor, error)
-        if is_beyond_decimals(error)
-        else format_fixed(item * factor, decimals)
-        for item in values
-    ]
-    return f"{shown[0]}{unit}", f"{shown[1]} to {shown[2]}{unit}"
+    shown = round_interval(value, factor, least=1)
+    return f"{shown.estimate}{unit}", f"{shown.ends}{unit}"
 
 
 def _spell_share(value: float | None) -> str:

@@ -11,11 +11,18 @@ from datamill.analysis.versions.variances import VersionVariances
 from datamill.experiment.messages.numbers import (
     format_count,
     format_figures,
-    format_fixed,
     format_level,
     format_mean_count,
+    format_share,
 )
-from datamill.report.words.scales import Scale, choose_scale, format_interval, scale_by_power
+from datamill.report.words.scales import (
+    Scale,
+    choose_scale,
+    format_interval,
+    round_interval,
+    round_shares,
+    scale_by_power,
+)
 
 #: More versions than this are summed up in one sentence.
 _MOST_VERSIONS = 3
@@ -67,9 +74,8 @@ def phrase_uncertainty(estimate: VarianceEstimate) -> str:
     top = max(estimate.uncertainty, key=lambda share: share.estimate)
     below = estimate.uncertainty[[share.level for share in estimate.uncertainty].index(top.level) + 1 :]
     sentence = (
-        f"{spell_percent(top.estimate)} ({format_level(estimate.confidence)} interval "
-        f"{spell_percent(top.low)} to {spell_percent(top.high)}) of the uncertainty{about} is between "
-        f"{PLURALS[top.level]}"
+        f"{round_shares(top).phrase(level=format_level(estimate.confidence))} of the uncertainty{about} is "
+        f"between {PLURALS[top.level]}"
     )
     return f"{sentence}; {_advise(top, below, estimate)}."
 
@@ -80,7 +86,7 @@ def _advise(top: Share, below: Sequence[Share], estimate: VarianceEstimate) -> s
         others = [share for share in estimate.uncertainty if share.level != top.level]
         if top.high - top.low <= _TELLING:
             rest = ", ".join(
-                f"{spell_percent(share.estimate)} between {PLURALS[share.level]}" for share in others
+                f"{format_share(share.estimate)} between {PLURALS[share.level]}" for share in others
             )
             return f"the rest is {rest}"
         outer = estimate.uncertainty[0].level
@@ -91,7 +97,7 @@ def _advise(top: Share, below: Sequence[Share], estimate: VarianceEstimate) -> s
     inner = " or ".join(PLURALS[share.level] for share in below)
     away = sum(share.estimate for share in below)
     effect = "will not help" if away < _LITTLE else "will help little"
-    return f"more {inner} {effect}: they could take away {spell_percent(away)} of the mean's variance at most"
+    return f"more {inner} {effect}: they could take away {format_share(away)} of the mean's variance at most"
 
 
 def _count_units(estimate: VarianceEstimate, level: Level) -> int:
@@ -128,10 +134,7 @@ def phrase_impact(item: VersionVariances) -> str:
     if impact.factor is None:
         return ""
     factor = impact.factor
-    shown = (
-        f"{format_fixed(factor.estimate, 2)} ({level} interval {format_fixed(factor.low, 2)} to "
-        f"{format_fixed(factor.high, 2)})"
-    )
+    shown = round_interval(factor, decimals=2).phrase(level=level)
     matter = "it matters which build is measured"
     if factor.low <= 1:
         matter = (
@@ -181,13 +184,3 @@ def _say_how_sure(versions: Sequence[VersionVariances]) -> str:
         return "No version shows that it is more than half: each interval reaches below."
     shows = "version shows" if sure == 1 else "versions show"
     return f"{sure} {shows} that it is more than half; in the others its interval reaches below."
-
-
-def spell_percent(share: float) -> str:
-    """A share in percent: whole ones in the middle, with a decimal towards the ends."""
-    percent = 100 * share
-    if percent in (0.0, 100.0):
-        return f"{format_fixed(percent, 0)}%"
-    if percent < 0.1 or percent > 99.9:
-        return "< 0.1%" if percent < 1 else "> 99.9%"
-    return f"{format_fixed(percent, 1)}%" if percent < 1 or percent > 99 else f"{format_fixed(percent, 0)}%"

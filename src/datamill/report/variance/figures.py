@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from datamill.analysis.random_effects.nested_data.execution_means import average_executions
 from datamill.analysis.random_effects.variance_estimate import LEVELS, PLURALS
 from datamill.analysis.versions.variances import VersionVariances
 from datamill.experiment.errors import InputError
@@ -52,7 +51,7 @@ def draw_builds(versions: Sequence[VersionVariances], scale: Scale) -> Figure:
 
 
 def _draw_version(item: VersionVariances, scale: Scale, step: int, panels: int) -> Any:
-    averaged = average_executions(item.nested)
+    averaged = item.averaged
     numbers = np.repeat(np.arange(1, item.nested.build_count + 1), averaged.executions_of_builds)
     means = (averaged.origin + averaged.means) * scale.factor
     dots = [

@@ -16,7 +16,6 @@ from datamill.experiment.messages.numbers import (
     format_fixed,
     format_level,
     format_mean_count,
-    format_to_error,
 )
 from datamill.report.tables.left_out import list_left_out
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
@@ -24,9 +23,8 @@ from datamill.report.tables.table import Table, build_table
 from datamill.report.variance.answer import (
     choose_variance_scale,
     phrase_variances,
-    spell_percent,
 )
-from datamill.report.words.scales import Scale
+from datamill.report.words.scales import Scale, round_interval, round_shares, round_to_figures
 
 #: More rows than this are for --json.
 _MOST_VERSIONS = 30
@@ -154,11 +152,8 @@ def _tabulate_means(versions: Sequence[VersionVariances], scale: Scale, *, verbo
 
 
 def _spell_interval(value: Interval, scale: Scale) -> tuple[str, str]:
-    error = (value.high - value.low) / 2 * scale.factor
-    estimate, low, high = (
-        format_to_error(number * scale.factor, error) for number in (value.estimate, value.low, value.high)
-    )
-    return estimate, f"{low} to {high}"
+    shown = round_interval(value, scale.factor)
+    return shown.estimate, shown.ends
 
 
 def _tabulate_levels(versions: Sequence[VersionVariances], scale: Scale, *, verbose: bool) -> Table:
@@ -213,7 +208,8 @@ def _spell_relative(deviation: float, estimate: VarianceEstimate) -> str:
 def _spell_share(share: Share | None) -> tuple[str, str]:
     if share is None:
         return "-", "-"
-    return spell_percent(share.estimate), f"{spell_percent(share.low)} to {spell_percent(share.high)}"
+    shown = round_shares(share)
+    return shown.estimate, shown.ends
 
 
 def _tabulate_impact(versions: Sequence[VersionVariances]) -> list[Part]:
@@ -228,15 +224,15 @@ def _tabulate_impact(versions: Sequence[VersionVariances]) -> list[Part]:
                 *(
                     ("-", "-")
                     if factor is None
-                    else (format_fixed(factor.estimate, 2), _spell_range(factor, 2))
+                    else (format_fixed(factor.estimate, 2), round_interval(factor, decimals=2).ends)
                 ),
-                "-" if bootstrap is None else _spell_range(bootstrap, 2),
+                "-" if bootstrap is None else round_interval(bootstrap, decimals=2).ends,
                 *(
                     ("-", "-")
                     if percent is None
                     else (
                         f"{format_figures(percent.estimate)}%",
-                        f"{format_figures(percent.low)}% to {format_figures(percent.high)}%",
+                        round_to_figures(percent, unit="%").ends,
                     )
                 ),
             )
@@ -247,10 +243,6 @@ def _tabulate_impact(versions: Sequence[VersionVariances]) -> list[Part]:
         f"{versions[0].impact.seed}). Variation by builds: their standard deviation in percent of the mean."
     )
     return [build_table(rows[0], rows[1:]), Paragraph(text)]
-
-
-def _spell_range(value: Interval, decimals: int) -> str:
-    return f"{value.low:.{decimals}f} to {value.high:.{decimals}f}"
 
 
 def _tabulate_methods(versions: Sequence[VersionVariances], scale: Scale) -> Table:

@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from datamill.analysis.interval import Interval
-from datamill.experiment.messages.numbers import format_level, format_to_error
+from datamill.experiment.messages.numbers import (
+    count_decimals,
+    format_figures,
+    format_fixed,
+    format_level,
+    format_share,
+    format_signed,
+    format_to_error,
+    is_beyond_decimals,
+)
 from datamill.experiment.units import spell_unit
 
 _SI_LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -76,22 +86,88 @@ def choose_effect_scale(unit: str, middle: float, effects: Sequence[float]) -> S
     return scale_by_power(unit, told) if 0 < told * scale.factor < _SMALLEST_SHOWN else scale
 
 
+class Bounded(Protocol):
+    """An estimate with the ends of its interval, as several records have them."""
+
+    @property
+    def estimate(self) -> float:
+        """What was estimated."""
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedInterval:
+    """An estimate and the ends of its interval as text, all rounded alike."""
+
+    estimate: str
+    low: str
+    high: str
+
+    @property
+    def ends(self) -> str:
+        """The interval alone, such as `12.20 to 12.48`."""
+        return f"{self.low} to {self.high}"
+
+    def phrase(self, unit: str = "", level: str = "") -> str:
+        """The estimate with its unit and, in brackets, the interval; `level` names the level of this."""
+        return f"{self.estimate}{unit} ({f'{level} interval ' if level else ''}{self.ends})"
+
+
+def round_interval(
+    value: Bounded,
+    factor: float = 1.0,
+    *,
+    error: float | None = None,
+    decimals: int | None = None,
+    least: int = 0,
+    signed: bool = False,
+    unit: str = "",
+    unbounded: str = "",
+) -> RoundedInterval:
+    """Write an estimate and its interval with two figures of the error, which is half the interval's width.
+
+    `factor` scales all three. Another `error` may be given, or the number of `decimals`; `least` of them are
+    shown where the error is larger. `signed` puts a plus before what is above zero; `unit` stands behind each
+    number; `unbounded` in the place of an end that is infinite.
+    """
+    shown = (value.estimate * factor, value.low * factor, value.high * factor)
+    reach = (shown[2] - shown[1]) / 2 if error is None else error
+    places = max(least, count_decimals(reach)) if decimals is None else decimals
+
+    def write(number: float) -> str:
+        if unbounded and math.isinf(number):
+            return unbounded
+        if decimals is None and is_beyond_decimals(reach):
+            return f"{format_to_error(number, reach, signed=signed)}{unit}"
+        return f"{(format_signed if signed else format_fixed)(number, places)}{unit}"
+
+    return RoundedInterval(*(write(number) for number in shown))
+
+
+def round_to_figures(value: Bounded, figures: int = 3, *, unit: str = "") -> RoundedInterval:
+    """Write an estimate and its interval with so many figures of each, where these are of unlike size."""
+    ends = (value.estimate, value.low, value.high)
+    return RoundedInterval(*(f"{format_figures(number, figures)}{unit}" for number in ends))
+
+
+def round_shares(value: Bounded) -> RoundedInterval:
+    """Write a share and its interval in percent, as `format_share` does."""
+    return RoundedInterval(*(format_share(number) for number in (value.estimate, value.low, value.high)))
+
+
 def format_interval(value: Interval, scale: Scale, confidence: float, *, signed: bool = False) -> str:
     """An estimate with unit and interval, such as `12.34 MB/s (95% interval 12.20 to 12.48)`."""
-    error = (value.high - value.low) / 2 * scale.factor
-    estimate, low, high = (
-        format_to_error(number * scale.factor, error, signed=signed)
-        for number in (value.estimate, value.low, value.high)
-    )
     unit = f" {scale.unit}" if scale.unit else ""
-    return f"{estimate}{unit} ({format_level(confidence)} interval {low} to {high})"
+    return round_interval(value, scale.factor, signed=signed).phrase(unit, format_level(confidence))
 
 
 def format_percent(value: Interval, confidence: float, *, signed: bool = False) -> str:
     """A percentage with its interval, such as `+2.3% (95% interval +1.9% to +2.7%)`."""
-    error = (value.high - value.low) / 2
-    estimate, low, high = (
-        f"{format_to_error(number, error, signed=signed)}%"
-        for number in (value.estimate, value.low, value.high)
-    )
-    return f"{estimate} ({format_level(confidence)} interval {low} to {high})"
+    return round_interval(value, signed=signed, unit="%").phrase(level=format_level(confidence))

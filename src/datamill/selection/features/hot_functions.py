@@ -11,7 +11,7 @@ _COUNTS = {"cycles": "cycles", "call": "calls", "instr": "instructions", "cache-
 def read_published_features(evidence: Evidence) -> dict[str, float]:
     """Return thirteen features, or as many as the profile has counts for, and three more with cache misses.
 
-    The relevance is the sum of the ranks of changed functions (see `rank_functions`). The difference of
+    The relevance is the sum of the ranks of changed functions (see `Profile.rank`). The difference of
     instructions is summed without its sign over changed functions; functions that are new or deleted have
     features of their own.
     """

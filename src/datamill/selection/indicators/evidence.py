@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from datamill.selection.changes.table_changes import TableChanges
-from datamill.selection.profiles.profile import Profile, Ranking, rank_functions
+from datamill.selection.profiles.profile import Profile, Ranking
 from datamill.selection.tables.function_table import Function
 
 #: Functions that count as the hottest (thesis 2019, Table 1.3: "e.g. five most called").
@@ -47,7 +47,7 @@ class Evidence:
     def ranking(self, count: str) -> Ranking | None:
         """Return ranks by a count, None where the profile lacks it."""
         if count not in self._rankings:
-            self._rankings[count] = rank_functions(self.profile, count)
+            self._rankings[count] = self.profile.rank(count)
         return self._rankings[count]
 
 

@@ -33,6 +33,29 @@ class Profile(msgspec.Struct, frozen=True):
         """Names of functions that were executed."""
         return frozenset(self.functions)
 
+    def rank(self, count: str) -> Ranking | None:
+        """Rank the reached functions by `calls`, `instructions` or an event; None without such a count.
+
+        Of m functions, one with `l` below it and `e` equal to it (itself included) has the rank
+        100 (l + (e + 1) / 2) / m: the mean of the places that the equal ones share. The texts leave direction
+        and ties open (thesis 2015, Table 6.2); high is hot here, as their thresholds suggest.
+        """
+        counts = {
+            name: value
+            for name, item in self.functions.items()
+            if (value := _read_count(item, count)) is not None
+        }
+        if not counts:
+            return None
+        values = sorted(counts.values())
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for place, value in enumerate(values, start=1):
+            first.setdefault(value, place)
+            last[value] = place
+        total = len(values)
+        return Ranking({name: 50.0 * (first[value] + last[value]) / total for name, value in counts.items()})
+
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
@@ -48,30 +71,6 @@ class Ranking:
         """Return the names of the highest ranks; among equal ones the first in the alphabet."""
         ordered = sorted(self.ranks.items(), key=lambda item: (-item[1], item[0]))
         return tuple(name for name, _ in ordered[:count])
-
-
-def rank_functions(profile: Profile, count: str) -> Ranking | None:
-    """Rank the reached functions by `calls`, `instructions` or an event; None without such a count.
-
-    Of m functions, one with `l` below it and `e` equal to it (itself included) has the rank
-    100 (l + (e + 1) / 2) / m: the mean of the places that the equal ones share. The texts leave direction and
-    ties open (thesis 2015, Table 6.2); high is hot here, as their thresholds suggest.
-    """
-    counts = {
-        name: value
-        for name, item in profile.functions.items()
-        if (value := _read_count(item, count)) is not None
-    }
-    if not counts:
-        return None
-    values = sorted(counts.values())
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for place, value in enumerate(values, start=1):
-        first.setdefault(value, place)
-        last[value] = place
-    total = len(values)
-    return Ranking({name: 50.0 * (first[value] + last[value]) / total for name, value in counts.items()})
 
 
 def _read_count(item: FunctionCounts, count: str) -> int | None:

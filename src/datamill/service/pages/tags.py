@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from datamill.experiment.messages.numbers import format_count, format_fixed, format_share
+from datamill.experiment.messages.numbers import format_count, format_fixed, format_given, format_share
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.report.words.glossary import Word, read_words
 from datamill.service.models import Trial
@@ -86,6 +86,18 @@ def size(size_bytes: float | None) -> str:
 def percentage(share: float) -> str:
     """A share of 1 as a percentage."""
     return format_share(share)
+
+
+@register.filter
+def fixed(number: float, decimals: int) -> str:
+    """A number with so many decimals."""
+    return format_fixed(number, decimals)
+
+
+@register.filter
+def hundredths(number: float) -> str:
+    """A number of which hundredths matter, without decimals that are zero: `0.33`, `2`."""
+    return format_given(round(number, 2))
 
 
 @register.filter

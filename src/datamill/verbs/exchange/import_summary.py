@@ -156,8 +156,8 @@ def _suggest_analysis(
     elif factors and rows.select("trial_id", *factors).n_unique() <= points:
         note = tell(
             f"each combination of {', '.join(factors)} was measured in one process only, so that chance "
-            "and effects cannot be told apart: measure in several processes (for Go, run go test several times "
-            f"instead of -count), or state with {argument('independent', verb='import')} that measurements "
+            "and effects cannot be told apart: measure in several processes (for Go, run go test several "
+            f"times instead of -count), or state with {argument('independent', verb='import')} that measurements "
             "inside one are independent"
         )
     verb = "anova" if factors and not note else "summary"

@@ -9,7 +9,6 @@ from buffer_pages import list_formats, make_page, pack_event
 from datamill.allocators.kernel.block_requests import (
     BlockRequests,
     collect_block_requests,
-    list_request_kinds,
 )
 from datamill.allocators.kernel.events import EventReader
 
@@ -97,4 +96,4 @@ def test_the_same_sectors_of_another_device_are_other_requests() -> None:
 def test_flushes_have_no_sectors_and_are_counted_only() -> None:
     found = follow(queue(10, 0, 0), (20, "block_rq_complete", 0, (DISK, 0, 0)))
     assert (found.seen, found.empty, found.unanswered) == (0, 1, 0)
-    assert list_request_kinds(found) == ()
+    assert found.list_kinds() == ()

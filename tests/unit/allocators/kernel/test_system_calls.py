@@ -12,7 +12,6 @@ from datamill.allocators.kernel.system_calls import (
     SlabCode,
     SystemCalls,
     collect_system_calls,
-    list_call_kinds,
 )
 
 MAIN, OTHER = 41, 42
@@ -152,7 +151,7 @@ def test_what_a_kernel_does_not_show_is_empty_rather_than_zero() -> None:
     )
     row = found.table.row(0, named=True)
     assert (row["slab_refills"], row["switches"], row["pages"]) == (None, None, 0)
-    assert list_call_kinds(found)[0].switched == 0
+    assert found.list_kinds()[0].switched == 0
 
 
 def test_kinds_of_calls_are_summed_up_with_the_most_frequent_first() -> None:
@@ -161,7 +160,7 @@ def test_kinds_of_calls_are_summed_up_with_the_most_frequent_first() -> None:
         for turn, (name, length) in enumerate((("read", 1), ("mmap", 2), ("mmap", 4), ("mmap", 9)))
         for part, kind in enumerate(("enter", "exit"))
     ]
-    kinds = list_call_kinds(collect(*calls))
+    kinds = collect(*calls).list_kinds()
     assert [(kind.call, kind.count, kind.median_ns, kind.longest_ns) for kind in kinds] == [
         ("mmap", 3, 4.0, 9),
         ("read", 1, 1.0, 1),

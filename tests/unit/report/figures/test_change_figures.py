@@ -7,6 +7,7 @@ import pytest
 
 from datamill.analysis.levels.level_changes import find_largest_changes
 from datamill.analysis.levels.level_means import estimate_level_means
+from datamill.analysis.levels.level_observations import split_observations
 from datamill.analysis.model_data.cells import ModelFactor, gather_cells
 from datamill.report.changes.figure import draw_change
 from datamill.report.words.scales import choose_scale
@@ -25,7 +26,13 @@ def test_points_are_the_observations_that_the_means_are_of_where_a_design_point_
     )
     means = estimate_level_means(cells, factor=0, group_factor=None)
     figure = draw_change(
-        cells, change, means, response="y", units="trials", scale=choose_scale("", 1.0), confidence=0.95
+        change,
+        split_observations(cells, change),
+        means,
+        response="y",
+        units="trials",
+        scale=choose_scale("", 1.0),
+        confidence=0.95,
     )
     drawn = figure.chart["hconcat"][0]["layer"][0]["data"]["values"]
     assert len(drawn) == change.n == 20

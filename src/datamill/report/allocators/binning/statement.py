@@ -70,8 +70,7 @@ def phrase_binning(effect: BinningEffect) -> tuple[str, ...]:
 
 
 def _format_share(share: Interval, confidence: float) -> str:
-    percent = Interval(100 * share.estimate, 100 * share.low, 100 * share.high)
-    return format_percent(percent, confidence)
+    return format_percent(share.scaled(100), confidence)
 
 
 def collect_warnings(effect: BinningEffect) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from datamill.allocators.kernel.block_requests import BlockRequests, list_request_kinds
-from datamill.allocators.kernel.system_calls import SystemCalls, list_call_kinds
+from datamill.allocators.kernel.block_requests import BlockRequests
+from datamill.allocators.kernel.system_calls import SystemCalls
 
 
 def list_kernel_values(
@@ -18,7 +18,7 @@ def list_kernel_values(
         "calls_kept": calls.table.height,
         "calls_unpaired": calls.unpaired,
         "idle_call_ns": calls.idle_ns,
-        "calls": [asdict(kind) for kind in list_call_kinds(calls)],
+        "calls": [asdict(kind) for kind in calls.list_kinds()],
         "requests": None
         if requests is None
         else {
@@ -26,7 +26,7 @@ def list_kernel_values(
             "kept": requests.table.height,
             "unanswered": requests.unanswered,
             "without_sectors": requests.empty,
-            "operations": [asdict(kind) for kind in list_request_kinds(requests)],
+            "operations": [asdict(kind) for kind in requests.list_kinds()],
         },
         "events_lost": lost,
         "not_visible": list(not_visible),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from datamill.allocators.kernel.block_requests import BlockRequests, list_request_kinds
-from datamill.allocators.kernel.system_calls import SystemCalls, list_call_kinds
+from datamill.allocators.kernel.block_requests import BlockRequests
+from datamill.allocators.kernel.system_calls import SystemCalls
 from datamill.experiment.messages.numbers import format_count, format_fixed
 
 _CALL_HEADERS = ("Call", "Calls", "Median", "Longest", "Binned", "Median of these", "With pages", "Left CPU")
@@ -44,7 +44,7 @@ def state_system_calls(calls: SystemCalls, *, most: int) -> Iterator[str]:
             format_count(kind.pages),
             format_count(kind.switched),
         )
-        for kind in list_call_kinds(calls)
+        for kind in calls.list_kinds()
     ]
     if rows:
         yield from _lay_out((_CALL_HEADERS, *rows[:most]))
@@ -82,7 +82,7 @@ def state_block_requests(requests: BlockRequests) -> Iterator[str]:
                     for number in (kind.queued, kind.merged, kind.split, kind.bounced, kind.own)
                 ),
             )
-            for kind in list_request_kinds(requests)
+            for kind in requests.list_kinds()
         ]
         yield from _lay_out((_REQUEST_HEADERS, *rows))
     if requests.seen > requests.limit:

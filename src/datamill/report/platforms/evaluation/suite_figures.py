@@ -67,7 +67,7 @@ def draw_lines(evaluation: PlatformEvaluation) -> Figure:
     """Times of each benchmark over the suite's geometric mean on each machine (thesis 2015, Figure 7.1)."""
     pool, means = evaluation.pool, evaluation.suite_means
     order = np.argsort(means, kind="stable")
-    chosen = _choose_lines(evaluation)
+    chosen = evaluation.list_contrary(_HIGHLIGHTED)
     rows = [
         {
             "benchmark": name,
@@ -167,15 +167,6 @@ def _chart_model(example: ExampleModels, model: ExampleModel, unit: str) -> Any:
     return alt.layer(*layers).properties(
         width=260, height=230, title=alt.Title(model.predictor, subtitle=numbers)
     )
-
-
-def _choose_lines(evaluation: PlatformEvaluation) -> list[str]:
-    """The benchmarks that order most pairs of machines other than the suite's mean does."""
-    order = np.argsort(evaluation.suite_means, kind="stable")
-    ordered = evaluation.pool.seconds[order]
-    wrong = [int(np.sum(np.triu(column[None, :] < column[:, None], 1))) for column in ordered.T]
-    places = np.argsort(-np.array(wrong), kind="stable")[:_HIGHLIGHTED]
-    return [evaluation.pool.benchmarks[place] for place in places]
 
 
 def _scale_log(values: np.ndarray) -> Any:

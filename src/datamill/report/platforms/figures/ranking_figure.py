@@ -63,7 +63,7 @@ def draw_ranking(ranking: MachineRanking, notes: PlatformNotes, suite_means: Map
             for end in (left, right)
         ]
     sign = 1 if ranking.prediction.kind == "seconds" else -1
-    middle = math.exp(sum(math.log(row["value"]) - sign * math.log(row["suite"]) for row in rows) / len(rows))
+    middle = factor * ranking.find_middle_ratio(suite_means)
     ends = [rows[0]["suite"], rows[-1]["suite"]]
     line = [{"suite": end, "value": middle * end**sign} for end in ends]
     values = [row[key] for row in (*rows, *line) for key in ("value", "low", "high") if key in row]
