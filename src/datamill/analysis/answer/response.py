@@ -50,7 +50,7 @@ from datamill.analysis.levels.level_observations import split_observations
 from datamill.analysis.levels.missing_levels import find_missing_levels, phrase_missing_levels
 from datamill.analysis.levels.packages import compare_packages
 from datamill.analysis.linear.linear_model import LinearModel
-from datamill.analysis.model_data.cells import Cells, merge_cells
+from datamill.analysis.model_data.cells import Cells, FloatArray, merge_cells
 from datamill.analysis.model_data.observations import Observations, select_response
 from datamill.design.design import Design
 from datamill.design.machines import MACHINE_FACTOR

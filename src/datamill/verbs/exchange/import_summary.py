@@ -157,8 +157,8 @@ def _suggest_analysis(
         note = tell(
             f"each combination of {', '.join(factors)} was measured in one process only, so that chance "
             "and effects cannot be told apart: measure in several processes (for Go, run go test several "
-            f"times instead of -count), or state with {argument('independent', verb='import')} that measurements "
-            "inside one are independent"
+            f"times instead of -count), or state with {argument('independent', verb='import')} that "
+            "measurements inside one are independent"
         )
     verb = "anova" if factors and not note else "summary"
     table, asked = shlex.quote(str(target)), shlex.quote(response)
