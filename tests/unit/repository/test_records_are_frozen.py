@@ -11,6 +11,7 @@ SOURCES = Path(__file__).parents[3] / "src" / "datamill"
 CHANGING = {
     "HashingQueue": "hands out turns; its locks are made when it is",
     "Ledger": "collects what a batch of reports changes, until it is written at once",
+    "WorkerLedger": "the part of the ledger that is of workers",
     "Measured": "grows while the rounds of a gate go on",
     "TrialEntry": "is a row of the ledger, changed by one report after another",
     "AttemptEntry": "is a row of the ledger, changed by one report after another",

@@ -32,7 +32,7 @@ ALLOWED = {
     "verbs/inputs/arguments.py": (2, "what is typed again: a fraction for an option"),
 }
 #: Templates that round by themselves, how often, and why.
-IN_TEMPLATES = {"service/templates/datamill/queue.html": (1, "what is typed again: a share in a form")}
+IN_TEMPLATES = {"service/templates/datamill/fleet/queue.html": (1, "what is typed again: a share in a form")}
 
 
 @pytest.mark.parametrize("room", ROOMS)
