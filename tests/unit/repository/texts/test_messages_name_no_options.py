@@ -55,10 +55,13 @@ _MODULE = "experiment/messages/arguments.py"
 
 @cache
 def read_sources() -> dict[str, ast.Module]:
-    """Every module, by its path in the package; each node knows its parent."""
+    """Modules that could spell or name an option, by path in the package; each node knows its parent."""
     found = {}
     for path in sorted(_SOURCES.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not _OPTION.search(text) and "messages.arguments" not in text:
+            continue
+        tree = ast.parse(text)
         set_parents(tree)
         found[path.relative_to(_SOURCES).as_posix()] = tree
     return found
