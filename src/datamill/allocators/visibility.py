@@ -127,12 +127,13 @@ def list_invisible(
     for sentence, pids in told.items():
         processes = f"process {pids[0]}" if len(pids) == 1 else f"{len(pids)} processes"
         yield f"{sentence} ({processes})."
-    if interpreter_count > len(interpreters):
-        more = count_nouns(interpreter_count - len(interpreters), "more interpreter")
-        yield f"There was no room for {more}: what they could not show is unknown."
-    if program_count > len(programs):
-        more = count_nouns(program_count - len(programs), "more native program")
-        yield f"There was no room for {more}: what they could not show is unknown."
+    for count, noun in (
+        (interpreter_count - len(interpreters), "more interpreter"),
+        (program_count - len(programs), "more native program"),
+    ):
+        if count > 0:
+            these = "it" if count == 1 else "they"
+            yield f"There was no room for {count_nouns(count, noun)}: what {these} could not show is unknown."
     if refused[0]:
         yield f"There was no room for more lines: {refused[0]} events are in the totals and in no line."
     if refused[1]:

@@ -12,12 +12,7 @@ from datamill.conduct.question.design_size import (
     size_design,
 )
 from datamill.conduct.question.doubts import list_doubts, list_lost_factors
-from datamill.conduct.question.host import (
-    check_constraints,
-    fit_to_host,
-    list_fleet_notes,
-    read_host_offers,
-)
+from datamill.conduct.question.host import ask_host, check_constraints, list_fleet_notes
 from datamill.conduct.question.needed_builds import NeededBuilds, count_builds
 from datamill.conduct.question.needed_metrics import list_unchecked_metrics
 from datamill.conduct.question.needed_time import NeededTime, estimate_time
@@ -28,7 +23,6 @@ from datamill.execution.host_lock import lock_host
 from datamill.execution.seen_places import list_unseen_values
 from datamill.execution.worker import find_worker, read_host_facts
 from datamill.experiment.errors import InputError
-from datamill.experiment.factors.offers import Offers
 from datamill.experiment.messages.phrases import count_nouns
 
 
@@ -71,8 +65,7 @@ def check_experiment(
     """
     binary = find_worker()
     read = read_experiment_file(given)
-    offers = read_host_offers(read, binary)
-    found = fit_to_host(read, offers, binary)
+    found = ask_host(read, binary)
     factors, trials = check_design_size(found, allow_trials)
     experiment = found.experiment
     host = read_host_facts(binary)
@@ -97,7 +90,7 @@ def check_experiment(
             *found.notes,
             *list_fleet_notes(experiment),
             *unchecked,
-            *_note_screening(read, offers, binary),
+            *_note_screening(read, binary),
         ),
         doubts=(
             *list_lost_factors(read, found),
@@ -108,11 +101,12 @@ def check_experiment(
     )
 
 
-def _note_screening(read: FoundExperiment, offers: Offers, binary: Path) -> tuple[str, ...]:
+def _note_screening(read: FoundExperiment, binary: Path) -> tuple[str, ...]:
     """Say how large the screening is that comes first, if one does; what was checked is what follows it."""
     if read.experiment.screen != "auto":
         return ()
-    factors, trials = count_design(fit_to_host(read_screening_question(read), offers, binary))
+    # It names levels that what was checked does not, and a host tells what it lacks where it is asked.
+    factors, trials = count_design(ask_host(read_screening_question(read), binary))
     screened = sum(item.role == "factor" and item.name != "package" for item in factors)
     return (
         f"A screening of {count_nouns(screened, 'hidden factor')} comes first, "

@@ -9,8 +9,8 @@ use crate::rewriting::CallWishes;
 
 /// A factor that is set while a package is built.
 ///
-/// A `level` is text that [`parse`](Self::parse) has understood. What a factor does not touch it leaves to
-/// the methods' defaults.
+/// A `level` is text that [`parse`](Self::parse) has understood. Methods that a factor does not implement have
+/// defaults.
 pub(crate) trait BuildFactor: Sync {
     /// Its name.
     fn name(&self) -> &'static str;

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use datamill_compiler::{CrossCompiler, find_cross_compilers, is_build_factor, is_listed_factor};
+use datamill_compiler::{CrossCompiler, find_cross_compilers, is_listed_factor};
 use datamill_fleet::{
     FleetFolder, JoinRequest, Machine, Refusal, RunOptions, ServeOptions, agent_arguments,
     become_worker, free_bytes, join, run_leased, serve,
@@ -145,8 +145,8 @@ impl Machine for ThisMachine {
             check_boot(&wanted).map_err(refuse)?;
         }
         for (name, level) in &spec.levels {
-            // A build elsewhere, or one for elsewhere, needs no compiler of this machine's own.
-            if is_build_factor(name) && (is_built || spec.build_for.is_some()) {
+            // Of these a build elsewhere, or one for elsewhere, needs no compiler of this machine's own.
+            if is_listed_factor(name) && (is_built || spec.build_for.is_some()) {
                 continue;
             }
             let is_of_boot = name == BOOT_PARAMETERS || name == KERNEL_RELEASE;

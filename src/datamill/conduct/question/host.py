@@ -15,7 +15,6 @@ from datamill.execution.worker import read_offers
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Constraints, Experiment, FleetChoice
 from datamill.experiment.factors.offers import (
-    Offers,
     check_offers,
     drop_unavailable_policy,
     list_asked_levels,
@@ -31,31 +30,9 @@ def ask_host(file: FoundExperiment, binary: Path) -> FoundExperiment:
         InputError: when the experiment names a factor, level or folder that this host does not have.
         WorkerError: when the worker cannot tell.
     """
-    return fit_to_host(file, read_host_offers(file, binary), binary)
-
-
-def read_host_offers(file: FoundExperiment, binary: Path) -> Offers:
-    """Return what this host, or a guest of it, offers of each factor, also of those that are brought.
-
-    Raises:
-        WorkerError: when the worker cannot tell.
-    """
     brought = [factor.path for factor in file.user_factors]
     in_guest = file.experiment.isolation == "guest"
-    return read_offers(binary, list_asked_levels(file.experiment), brought, in_guest=in_guest)
-
-
-def fit_to_host(file: FoundExperiment, offers: Offers, binary: Path) -> FoundExperiment:
-    """Return the experiment with what is offered, less what only a policy names and is not here.
-
-    Args:
-        file: the experiment.
-        offers: what was read for it, or for an experiment that names all of its levels.
-        binary: the worker.
-
-    Raises:
-        InputError: when the experiment names a factor, level or folder that this host does not have.
-    """
+    offers = read_offers(binary, list_asked_levels(file.experiment), brought, in_guest=in_guest)
     if not any(package.has_setup for package in file.packages):
         offers = withdraw_build_policy(file.experiment, offers)
     check_offers(file.experiment, offers)

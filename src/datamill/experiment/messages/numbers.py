@@ -113,8 +113,9 @@ def format_share(share: float) -> str:
     if not math.isfinite(share):
         return _name_infinite(share)
     percent = 100 * share
-    if percent in (0.0, 100.0):
-        return f"{percent:.0f}%"
+    # Sums of shares overshoot by what rounding leaves.
+    if abs(percent) < 1e-9 or abs(percent - 100) < 1e-9:
+        return "0%" if percent < 50 else "100%"
     if 0 < percent < 0.1 or 99.9 < percent < 100:
         return "< 0.1%" if percent < 1 else "> 99.9%"
     return f"{format_fixed(percent, 0 if 9.95 <= abs(percent) <= 90.05 else 1)}%"

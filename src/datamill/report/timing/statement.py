@@ -151,7 +151,9 @@ def _phrase_best(answer: TimingAnswer) -> str:
     if len(unsure) == len(answer.means) - 1:
         return f"The data cannot tell which of the {len(answer.means)} commands is {word}."
     others = ", ".join(unsure)
-    return f"{best.command.label} seems {word}, but the data do not tell it apart from {others}."
+    return (
+        f"{best.command.label} is {word}, or as good as {word}: the data do not tell it apart from {others}."
+    )
 
 
 def _is_large(pair: CommandComparison) -> bool:

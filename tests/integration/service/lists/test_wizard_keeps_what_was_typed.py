@@ -100,6 +100,27 @@ def test_a_form_that_is_sent_twice_becomes_one_experiment(ada: ApiUser) -> None:
     assert FleetExperiment.objects.count() == 2
 
 
+@pytest.mark.parametrize("changed", ["text", "file"])
+def test_a_form_that_was_changed_since_it_was_sent_is_shown_and_then_becomes_another(
+    ada: ApiUser, changed: str
+) -> None:
+    client = log_in(ada)
+    page = client.post(FILE, {"text": TEXT, "check": "yes"}).content.decode()
+    sent = {"text": TEXT, "submit": "yes"} | {name: read_field(page, name) for name in ("form", "plan")}
+    assert client.post(FILE, sent).status_code == 302
+    made = FleetExperiment.objects.get()
+    other = store(make_package("# another p1\n"), ada.user, "p1")
+    more = {"text": TEXT + "# more\n"} if changed == "text" else {"package-p1": other}
+    shown = client.post(FILE, sent | more)
+    page = shown.content.decode()
+    assert shown.status_code == 200
+    assert f'This form has already become <a href="/experiments/{made.pk}">' in page
+    assert FleetExperiment.objects.count() == 1
+    again = sent | more | {name: read_field(page, name) for name in ("form", "plan")}
+    assert client.post(FILE, again).status_code == 302
+    assert FleetExperiment.objects.count() == 2
+
+
 def test_what_was_typed_before_the_session_ended_is_there_after_the_login(ada: ApiUser) -> None:
     client = Client()
     text = TEXT + "# typed with care: </textarea><script>alert(1)</script>\n"

@@ -84,7 +84,7 @@ def test_of_several_commands_the_best_is_named_with_those_that_may_be_as_good() 
         CommandComparison(B, C, 2.0, 1.9, 2.1, "slower", 0, False),
     )
     told = phrase_answer(answer(*pairs, means=means))
-    assert told == "a seems the fastest, but the data do not tell it apart from b."
+    assert told == "a is the fastest, or as good as the fastest: the data do not tell it apart from b."
 
 
 def test_the_next_best_of_several_commands_is_compared_with_the_best() -> None:

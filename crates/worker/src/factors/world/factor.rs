@@ -14,8 +14,8 @@ use crate::world::{World, WorldSettings};
 
 /// A factor of the trial's private world, or of what is done in it before and beside `run.sh`.
 ///
-/// A `level` is text that [`parse`](Self::parse) has understood. What a factor does not touch it leaves to
-/// the methods' defaults; all of them together make the trial, see [`super::WorldLevels`].
+/// A `level` is text that [`parse`](Self::parse) has understood. Methods that a factor does not implement have
+/// defaults; all of them together make the trial, see [`super::WorldLevels`].
 pub trait WorldFactor: Sync {
     /// Its name.
     fn name(&self) -> &'static str;

@@ -15,7 +15,7 @@ from datamill.experiment.messages.phrases import count_nouns, list_first
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.plans import SubmissionPlan
 
-#: Whoever was asked did not want it.
+#: The user was asked and said no.
 EXIT_NOT_SUBMITTED = 1
 #: Levels or workers that a line names.
 _MOST_SHOWN = 8

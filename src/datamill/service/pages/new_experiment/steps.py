@@ -229,9 +229,11 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
 
 
 def _is_unchanged(draft: DraftFiles, became: str) -> bool:
-    """Whether a form still has the text that it was submitted with."""
-    number = resolve(became).kwargs["experiment_id"]
-    return FleetExperiment.objects.filter(pk=number, text=draft.text).exists()
+    """Whether a form still has the text and the files that it was submitted with."""
+    made = FleetExperiment.objects.get(pk=resolve(became).kwargs["experiment_id"])
+    text, files = find_fork(made)
+    now = [(item.kind, item.name, item.sha256) for item in draft.needed]
+    return (text, sorted((kind, file.name, file.sha256) for kind, file in files)) == (draft.text, sorted(now))
 
 
 _CARRIED = tuple(field for fields in STEP_FIELDS.values() for field in fields)

@@ -56,13 +56,17 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
     # With "check" the form comes back from a login: its user looks at it before anything is published.
     if request.method == "POST" and "check" not in sent:
         try:
-            became = _publish(request, experiment)
+            became, is_new = _publish(request, experiment)
         except (BusyError, GoneError):
             raise
         except InputError as problem:
             context["problem"] = problem
         else:
-            messages.success(request, "Published. Cite it by this address.", extra_tags="good")
+            if is_new:
+                messages.success(request, "Published. Cite it by this address.", extra_tags="good")
+            else:
+                text = "This form was sent before, and this is what it became. Nothing was changed."
+                messages.info(request, text, extra_tags="info")
             return redirect(became)
     return show_page(
         request,
@@ -73,8 +77,8 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
     )
 
 
-def _publish(request: HttpRequest, experiment: FleetExperiment) -> str:
-    """Publish, and return the address; a form that was sent before publishes nothing more."""
+def _publish(request: HttpRequest, experiment: FleetExperiment) -> tuple[str, bool]:
+    """Publish; return the address, and whether it is new: a form that was sent publishes once."""
     sent = request.POST
     if "everybody" not in sent:
         raise InputError(
@@ -98,7 +102,7 @@ def _publish(request: HttpRequest, experiment: FleetExperiment) -> str:
     try:
         with sending_form(request) as form:
             if form.became:
-                return form.became
+                return form.became, False
             published = publish_experiment(
                 experiment,
                 find_user(request),
@@ -110,7 +114,7 @@ def _publish(request: HttpRequest, experiment: FleetExperiment) -> str:
         raise BusyError(str(full)) from None
     except BundleError:
         raise InputError("the coordinator's records of this experiment do not fit each other") from None
-    return reverse("publication", args=[published.key])
+    return reverse("publication", args=[published.key]), True
 
 
 @require_POST

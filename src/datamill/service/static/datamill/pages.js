@@ -30,9 +30,9 @@ document.querySelectorAll("[data-copy]").forEach((copy) => {
   copy.form.addEventListener("submit", () => { copy.value = field.value; });
 });
 
-// A form keeps its name on the way back, so that what was sent is not sent a second time: browsers ask for the
-// page again, which gives it another.
-document.querySelectorAll("input[type=hidden][name=form]").forEach((name) => {
+// A form that tells what was changed since keeps its name on the way back, so that what was sent is not sent a second
+// time: browsers ask for the page again, which gives it another.
+document.querySelectorAll("input[type=hidden][name=form][data-kept]").forEach((name) => {
   const kept = history.state?.form;
   if (kept) name.value = kept; else history.replaceState({ ...history.state, form: name.value }, "");
 });

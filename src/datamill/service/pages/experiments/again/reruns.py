@@ -54,7 +54,7 @@ def run_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
                     )
             text = f"Submitted: it runs #{original.pk} again."
             if form.became:
-                text = "This form was sent before, and this is what it has become."
+                text = "This form was sent before, and this is what it became. Nothing was changed."
             messages.success(request, text, extra_tags="good")
             return redirect(form.became or reverse("experiment", args=[number]))
         plan: SubmissionPlan = plan_within(LOOK, preview_submission, make_submission(original), user)
