@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
 from datamill.report.figures.views import FigureView
+from datamill.service.answers.answering import answer_when_due, refuse_early_look
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
 from datamill.service.bounded_work.calls import call_bounded
@@ -54,15 +55,17 @@ _pages: Kept[tuple[ExperimentKey, AskedAnalysis | None], str] = Kept(_MOST_PAGES
 
 
 def analyze_experiment(experiment: FleetExperiment, user: User, asked: AskedAnalysis) -> FleetAnalysis:
-    """Analyse the trials of an experiment that have ended.
+    """Analyse the trials of an experiment that has ended: these intervals hold once.
 
     Raises:
+        EarlyLookError: it goes on.
         BundleError: the database does not hold what it needs.
         BusyError: too many wait already.
         FullError: too many bundles are being made already.
         GoneError: the client left.
         InputError: the data do not allow it, or it takes more than the coordinator gives one.
     """
+    refuse_early_look(experiment)
     key = (name_progress(experiment), asked)
     if (kept := _kept.recall(key)) is not None:
         return kept
@@ -75,8 +78,13 @@ def write_page(experiment: FleetExperiment, user: User, asked: AskedAnalysis | N
     """Return the page of an analysis, without one the report, with interactive figures; needs nothing else.
 
     Raises:
-        BundleError, BusyError, FullError, GoneError, InputError: as `analyze_experiment`.
+        BundleError, BusyError, EarlyLookError, FullError, GoneError, InputError: as `analyze_experiment`;
+            the report of an experiment that grows is there after its first look.
     """
+    if asked is None:
+        answer_when_due(experiment, user)
+    else:
+        refuse_early_look(experiment)
     key = (name_progress(experiment), asked)
     if (kept := _pages.recall(key)) is not None:
         return kept

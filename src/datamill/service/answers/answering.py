@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +11,9 @@ from tempfile import TemporaryDirectory
 from django.contrib.auth.models import User
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.messages.numbers import format_count
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.report.figures.views import FigureView
 from datamill.report.words.answer import Answer
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
@@ -20,6 +24,8 @@ from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment
+from datamill.service.progress import count_progress
+from datamill.service.states import ENDED_EXPERIMENTS, TrialState
 
 log = logging.getLogger("datamill.coordinator")
 
@@ -31,6 +37,14 @@ _MOST_KEPT = 64
 
 class NoAnswerError(InputError):
     """The trials of an experiment that has ended give no answer, as was found when it was asked for."""
+
+
+class EarlyLookError(InputError):
+    """An experiment that goes on has no intervals that hold at this look; `details` say when it will."""
+
+    def __init__(self, message: str, details: tuple[str, ...]) -> None:
+        super().__init__(message, remedy=" ".join(details))
+        self.details = details
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +101,47 @@ def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
     _kept.keep(key, answer)
     keep_verdict(experiment, answer.words.headline, answer.words.n)
     return answer
+
+
+def answer_when_due(experiment: FleetExperiment, user: User) -> FleetAnswer:
+    """Answer the question of an experiment by intervals that hold however often one looks.
+
+    Raises:
+        EarlyLookError: it goes on, and was not planned to be looked at, or its first look is to come.
+        BundleError, BusyError, FullError, GoneError, InputError, NoAnswerError: as `answer_experiment`.
+    """
+    if parse_experiment(experiment.text, name="experiment.toml").until is None:
+        refuse_early_look(experiment)
+    found = answer_experiment(experiment, user)
+    if experiment.state not in ENDED_EXPERIMENTS and not found.looks:
+        raise EarlyLookError(
+            "not before the first look",
+            (
+                "This experiment is looked at after each batch of trials, with intervals that hold at every "
+                "look. The first batch has not ended.",
+            ),
+        )
+    return found
+
+
+def refuse_early_look(experiment: FleetExperiment) -> None:
+    """Refuse figures whose intervals hold only once, when all trials have ended.
+
+    Raises:
+        EarlyLookError: the experiment goes on.
+    """
+    if experiment.state in ENDED_EXPERIMENTS:
+        return
+    counts = count_progress(experiment, time.time()).trials
+    counted, total = counts.get(TrialState.COUNTED, 0), sum(counts.values())
+    raise EarlyLookError(
+        f"not before the end: {format_count(counted)} of {count_nouns(total, 'trial')} have counted",
+        (
+            "The number of trials was fixed before the first one. Its intervals hold only once, when all "
+            "have ended: looking earlier, or again and again, misleads more often than they say.",
+            "An experiment with [until] may be looked at while it grows: its intervals hold at every look.",
+        ),
+    )
 
 
 def answer_folder(folder: str) -> FleetAnswer:

@@ -14,6 +14,7 @@ from datamill.experiment.messages.arguments import speak_command_line
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
+from datamill.service.answers.answering import EarlyLookError
 from datamill.service.api import accounting, experiments, stream
 from datamill.service.api.answers import analyses, predictions, publications
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
@@ -70,6 +71,7 @@ def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
         WithdrawnError: 410,
         DamagedError: 503,
         KeyInUseError: 409,
+        EarlyLookError: 409,
         ReusedKeyError: 422,
     }
     status = next((status for kind, status in statuses.items() if isinstance(problem, kind)), 400)

@@ -29,7 +29,7 @@ from datamill.service.accounts import (
     find_user,
     list_visible_experiments,
 )
-from datamill.service.answers.answering import answer_experiment
+from datamill.service.answers.answering import answer_when_due
 from datamill.service.api.keyed import Once, RequestKey, doing_once
 from datamill.service.api.previews import encode_preview
 from datamill.service.api.schemas import Number, RequestBody, describe_record
@@ -254,10 +254,13 @@ def page_events(events: QuerySet[Event], after: int) -> EventList:
     )
 
 
-@router.get("/{number}/answer", response={200: describe_record(AnswerHead), 404: _PROBLEM, 429: _PROBLEM})
+@router.get(
+    "/{number}/answer",
+    response={200: describe_record(AnswerHead), 404: _PROBLEM, 409: _PROBLEM, 429: _PROBLEM},
+)
 def answer(request: HttpRequest, number: ExperimentNumber) -> HttpResponse:
-    """Answer the question of an experiment by the trials that have ended: `datamill report --json`."""
-    found = answer_experiment(find_experiment(request.user, number), find_user(request))
+    """Answer the question of an experiment: `datamill report --json`; 409 where it is too early to look."""
+    found = answer_when_due(find_experiment(request.user, number), find_user(request))
     return HttpResponse(found.json, content_type="application/json; charset=utf-8")
 
 

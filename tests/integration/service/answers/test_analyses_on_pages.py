@@ -112,6 +112,21 @@ def test_while_trials_come_in_there_is_no_interval_that_looking_would_spoil() ->
     page = html.unescape(open_page(fleet, "/answer").content.decode())
     assert "Not before the end: 1 of 8 trials have counted." in page
     assert "% interval" not in page
+    for path, asked in (
+        ("/analysis", {"verb": "summary"}),
+        ("/report", {}),
+        ("/report", {"verb": "summary"}),
+        ("/figures/0.svg", {}),
+        ("/figures/0.svg", {"verb": "summary"}),
+    ):
+        page = html.unescape(open_page(fleet, path, **asked).content.decode())
+        assert "Not before the end: 1 of 8 trials have counted" in page, path
+        assert "<svg" not in page.partition("<main")[2], path
+        assert "% interval" not in page, path
+    for path in ("answer", "analysis?verb=summary"):
+        status, told = fleet.ada.get(f"/experiments/{fleet.number}/{path}")
+        assert status == 409
+        assert told["message"] == "not before the end: 1 of 8 trials have counted"
     fleet.end(*second)
     fleet.finish()
     page = html.unescape(open_page(fleet, "/answer").content.decode())

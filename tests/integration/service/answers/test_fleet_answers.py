@@ -40,16 +40,16 @@ def test_page_api_and_bundle_say_the_same(tmp_path: Path) -> None:
 def test_an_experiment_without_ended_trials_has_no_answer_and_says_so() -> None:
     fleet = Fleet()
     status, told = fleet.ada.get(f"/experiments/{fleet.number}/answer")
-    assert status == 200
-    assert told["n"] == 0
-    assert told["answer"][0].startswith("There is no answer yet")
+    assert status == 409
+    assert told["message"] == "not before the end: 0 of 8 trials have counted"
+    assert "once, when all have ended" in told["remedy"]
     client = Client()
     client.force_login(fleet.ada.user)
     assert "/answer" not in client.get(f"/experiments/{fleet.number}").content.decode()
 
 
 @pytest.mark.usefixtures("database")
-def test_an_answer_is_made_again_only_when_trials_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_made_once_and_only_when_all_trials_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = Fleet()
     made = []
     call = answering.call_bounded
@@ -62,8 +62,8 @@ def test_an_answer_is_made_again_only_when_trials_have_ended(monkeypatch: pytest
     answering._kept.clear()
     for _ in range(2):
         fleet.ada.get(f"/experiments/{fleet.number}/answer")
-    assert len(made) == 1
+    assert made == []
     fleet.finish()
     for _ in range(2):
         fleet.ada.get(f"/experiments/{fleet.number}/answer")
-    assert len(made) == 2
+    assert len(made) == 1

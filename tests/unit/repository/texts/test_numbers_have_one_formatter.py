@@ -20,7 +20,7 @@ ROOMS = sorted(folder.name for folder in SOURCE.iterdir() if (folder / "__init__
 #: Files that round in place, how often, and why.
 ALLOWED = {
     "cli/machine/worker.py": (1, "what is typed again: an option of the worker"),
-    "experiment/messages/numbers.py": (11, "the formatter"),
+    "experiment/messages/numbers.py": (10, "the formatter"),
     "experiment/quantities.py": (8, "the formatter of sizes, durations and clocks"),
     "report/plan/json.py": (1, "a figure of JSON, without the error of its last bits"),
     "report/plan/statement.py": (5, "what is typed again: options and lines of an experiment file"),

@@ -26,7 +26,7 @@ _PROBLEM = describe_record(Problem)
 
 @router.get(
     "/experiments/{number}/analysis",
-    response={200: describe_record(AnalysisHead), 404: _PROBLEM, 429: _PROBLEM},
+    response={200: describe_record(AnalysisHead), 404: _PROBLEM, 409: _PROBLEM, 429: _PROBLEM},
 )
 def show_analysis(
     request: HttpRequest,
@@ -38,7 +38,7 @@ def show_analysis(
     where: Names = [],  # noqa: B006
     by: Name = "",
 ) -> HttpResponse:
-    """Analyse the trials that have ended: `datamill analyze VERB --json`; `where` is `factor=level`."""
+    """Analyse an experiment that has ended: `datamill analyze VERB --json`; `where` is `factor=level`."""
     experiment = find_experiment(request.user, number)
     asked = AskedAnalysis(verb, response, tuple(factor), tuple(quantile), read_conditions(where), by)
     found = analyze_experiment(experiment, find_user(request), asked)

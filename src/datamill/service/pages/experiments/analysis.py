@@ -14,7 +14,7 @@ from datamill.report.figures.views import FigureView
 from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.analyses import analyze_experiment, write_page
-from datamill.service.answers.answering import answer_experiment
+from datamill.service.answers.answering import answer_when_due
 from datamill.service.answers.asking import read_asked
 from datamill.service.answers.downloads import FIGURE_TYPES, TABLE_TYPES, draw_file, open_table
 from datamill.service.bounded_work.turns import BusyError, GoneError
@@ -22,7 +22,6 @@ from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.offered import QUESTIONS, list_choices
-from datamill.service.states import ENDED_EXPERIMENTS
 from datamill.service.watching.places import FullError
 
 #: A page with scripts of its own gets a world of its own: nothing of this site, no network.
@@ -48,7 +47,6 @@ def show_analysis(request: HttpRequest, experiment_id: int) -> HttpResponse:
         "sent": {name: sent.get(name, "") for name in ("verb", "response", "by", "where", "quantiles")},
         "factors": sent.getlist("factor"),
         "query": sent.urlencode(),
-        "is_open": experiment.state not in ENDED_EXPERIMENTS,
     }
     try:
         asked = read_asked(sent)
@@ -120,7 +118,7 @@ def _list_figures(request: HttpRequest, experiment: FleetExperiment) -> tuple[Fi
     user = find_user(request)
     asked = read_asked(request.GET)
     if asked is None:
-        picture = _vouch(lambda: answer_experiment(experiment, user)).picture
+        picture = _vouch(lambda: answer_when_due(experiment, user)).picture
         return () if picture is None else (picture,)
     return _vouch(lambda: analyze_experiment(experiment, user, asked)).figures
 

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.file.parse import parse_experiment
-from datamill.experiment.messages.numbers import format_count
-from datamill.experiment.messages.phrases import count_nouns
 from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.service.accounts import find_experiment, find_user
-from datamill.service.answers.answering import NoAnswerError, answer_experiment
+from datamill.service.answers.answering import EarlyLookError, NoAnswerError, answer_when_due
 from datamill.service.answers.verdicts import forget_failure
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
-from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.experiments.trials.trial_counts import TrialCounts
 from datamill.service.pages.labels import speak_form
-from datamill.service.progress import count_progress
 from datamill.service.states import ENDED_EXPERIMENTS
 from datamill.service.watching.places import FullError
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """Why there is no answer yet, and when there will be one."""
-
-    headline: str
-    details: tuple[str, ...]
 
 
 @require_GET
@@ -48,21 +31,17 @@ def show_answer(request: HttpRequest, experiment_id: int) -> HttpResponse:
     ended = experiment.state in ENDED_EXPERIMENTS
     context: dict[str, object] = {"experiment": experiment, "ended": ended}
     try:
-        later = None if ended else _put_off(experiment)
-        if later is None:
-            found = answer_experiment(experiment, find_user(request))
-            later = None if ended or found.looks else _await_look()
-        if later is None:
-            context |= {
-                "answer": found.words,
-                "picture": found.picture,
-                "warnings": found.words.warnings[:MOST_SHOWN],
-                "more_warnings": found.words.warnings[MOST_SHOWN:],
-            }
-        else:
-            context["later"] = later
+        found = answer_when_due(experiment, find_user(request))
+        context |= {
+            "answer": found.words,
+            "picture": found.picture,
+            "warnings": found.words.warnings[:MOST_SHOWN],
+            "more_warnings": found.words.warnings[MOST_SHOWN:],
+        }
     except (BusyError, GoneError):
         raise
+    except EarlyLookError as problem:
+        context["later"] = problem
     except InputError as problem:
         kept = ended or isinstance(problem, NoAnswerError)
         context |= {"problem": _tell_problem(problem), "again": kept}
@@ -89,29 +68,3 @@ def _tell_problem(problem: InputError) -> str:
     told = problem.told(speak_form)
     sentence = f"{told.message[:1].upper()}{told.message[1:]}".rstrip(".")
     return f"{sentence}. {told.remedy}".strip()
-
-
-def _put_off(experiment: FleetExperiment) -> Later | None:
-    """Return why an experiment that goes on has no answer before its end; None where it is sequential."""
-    if parse_experiment(experiment.text, name="experiment.toml").until is not None:
-        return None
-    counts = TrialCounts(count_progress(experiment, time.time()).trials)
-    return Later(
-        f"Not before the end: {format_count(counts.counted)} of {count_nouns(counts.total, 'trial')} have "
-        "counted.",
-        (
-            "The number of trials was fixed before the first one. Its intervals hold only once, when all "
-            "have ended: looking earlier, or again and again, misleads more often than they say.",
-            "An experiment with [until] may be looked at while it grows: its intervals hold at every look.",
-        ),
-    )
-
-
-def _await_look() -> Later:
-    return Later(
-        "Not before the first look.",
-        (
-            "This experiment is looked at after each batch of trials, with intervals that hold at every "
-            "look. The first batch has not ended.",
-        ),
-    )

@@ -186,7 +186,7 @@ def _describe(request: HttpRequest, experiment: FleetExperiment) -> dict[str, An
         "experiment": experiment,
         "mine": mine,
         "is_open": is_open,
-        "has_answer": progress.trials.get(TrialState.COUNTED, 0) > 0,
+        "has_answer": not is_open or progress.trials.get(TrialState.COUNTED, 0) > 0,
         "counts": TrialCounts(progress.trials),
         "stages": progress.stages,
         "finish_s": progress.finish_s if is_open else None,
