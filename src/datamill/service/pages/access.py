@@ -66,6 +66,10 @@ def _answer(request: HttpRequest, look: Callable[[], HttpResponseBase]) -> HttpR
     except DeniedError as error:
         return refuse(request, error, "Not allowed", 403)
     except BusyError as error:
+        if request.method == "GET" and "HX-Request" in request.headers:
+            # A part that is refused would stay empty: it is asked for again.
+            context = {"path": request.get_full_path(), "wait_s": error.RETRY_AFTER_S}
+            return show_page(request, "parts/busy.html", context)
         refused = refuse(request, error, "Not now", 429)
         refused["Retry-After"] = str(error.RETRY_AFTER_S)
         return refused

@@ -12,6 +12,7 @@ from integration.service.small_fleet import Fleet
 
 import datamill
 from datamill.service.answers import answering
+from datamill.service.bounded_work.turns import BusyError
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
@@ -67,3 +68,25 @@ def test_an_answer_is_made_once_and_only_when_all_trials_have_ended(monkeypatch:
     for _ in range(2):
         fleet.ada.get(f"/experiments/{fleet.number}/answer")
     assert len(made) == 1
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_a_part_of_a_page_that_has_to_wait_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet()
+    fleet.finish()
+
+    def be_busy(*_: object) -> None:
+        raise BusyError("too many wait already", remedy="Try again in 5 seconds.")
+
+    monkeypatch.setattr("datamill.service.pages.experiments.answers.answer_when_due", be_busy)
+    client = Client()
+    client.force_login(fleet.ada.user)
+    address = f"/experiments/{fleet.number}/answer?x=1&y=2"
+    whole = client.get(address)
+    assert (whole.status_code, whole["Retry-After"]) == (429, "5")
+    part = client.get(address, headers={"HX-Request": "true"})
+    assert part.status_code == 200
+    page = part.content.decode()
+    assert 'hx-trigger="load delay:5s"' in page
+    assert f'hx-get="{html.escape(address)}"' in page
+    assert "asked for again in 5 seconds" in page
