@@ -25,6 +25,7 @@ LATER = {
     "whole fleets, and what is killed": (
         "tests/integration/fleet/test_fleet_firewall.py",
         "tests/integration/service/database/test_coordinator_schema.py",
+        "tests/integration/service/serving/test_return_from_backup.py",
         "tests/integration/service/serving/test_serving_command.py",
         "tests/integration/service/serving/test_serving_experiments.py",
         "tests/acceptance/fleet/test_fleet_bad_input.py",
