@@ -50,7 +50,9 @@ pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, T
             lost.push(
                 "no symbol table: functions that nothing outside calls have no names".to_owned(),
             );
-            lost.push("no symbol table: data without names are left out, changed or not".to_owned());
+            lost.push(
+                "no symbol table: data without names are left out, changed or not".to_owned(),
+            );
         } else if symbols.functions.is_empty() {
             lost.push("neither symbols nor unwinding tables: no functions".to_owned());
         } else {
