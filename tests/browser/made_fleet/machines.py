@@ -16,7 +16,7 @@ MACHINES = (
 
 
 def make_inventory(machine: tuple[Any, ...], now: float) -> Any:
-    """What the worker of a machine tells of it."""
+    """The inventory that the worker of a machine reports."""
     from datamill.experiment.factors.catalogue import FACTORS
     from datamill.protocol.fleet import FLEET_SCHEMA_VERSION, CacheFacts, CompilerVersion, Inventory
     from datamill.protocol.offers import FactorOffer, MissingLevel

@@ -10,7 +10,7 @@ from django.db import models
 class Event(models.Model):
     """What happened, for ever: who, what package, where, when. The database refuses changes.
 
-    Nothing refers to other tables, so that the account outlives what it tells of.
+    It refers to no other table, so that events stay when their experiment or worker is deleted.
     """
 
     unix_s = models.FloatField()

@@ -31,7 +31,7 @@ pub trait ProcessFactor: Sync {
     fn sets_variable(&self, _name: &str) -> bool {
         false
     }
-    /// Whether a variable of this name counts as its own whoever sets it, so that no other factor may.
+    /// Whether a variable of this name counts as its own, no matter who sets it, so that no other factor may.
     fn reserves_variable(&self, _name: &str) -> bool {
         false
     }
@@ -88,7 +88,7 @@ pub trait RegisteredFactor: Sync {
     fn check(&self, text: &str) -> Result<(), String>;
     /// Whether it sets this variable.
     fn sets_variable(&self, name: &str) -> bool;
-    /// Whether a variable of this name counts as its own whoever sets it.
+    /// Whether a variable of this name counts as its own, no matter who sets it.
     fn reserves_variable(&self, name: &str) -> bool;
     /// What the author of a package can do that sets such a variable.
     fn variable_remedy(&self) -> &'static str;

@@ -52,7 +52,7 @@ pub fn find_factor_set_at(step: ChildStep) -> Option<&'static str> {
     Some(factor.name())
 }
 
-/// The factor for which a variable of this name counts, whoever sets it.
+/// The factor for which a variable of this name counts, no matter who sets it.
 pub fn find_reserving_factor(variable: &str) -> Option<&'static str> {
     let mut factors = PROCESS_FACTORS.iter();
     let factor = factors.find(|factor| factor.reserves_variable(variable))?;
