@@ -43,7 +43,7 @@ COMPILE_TESTS := $(BIN)/pytest --collect-only --quiet >/dev/null 2>&1
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
 .PHONY: help setup demo rust-tests test check prove hostile nightly lint lint-python lint-rust bench simulate man \
-	wheel wheel-check glossary clean
+	wheel wheel-check glossary rights clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
@@ -64,6 +64,7 @@ help: ## list the targets
 	@echo 'make wheel-check   the same, then installed and used without Rust, home and network'
 	@echo 'make man     pages of the manual, into build/man'
 	@echo 'make glossary   write docs/glossary.md from the words that pages explain'
+	@echo 'make rights   write docs/reference/rights.md: who may do what on a coordinator, from the table that is tried'
 	@echo 'make clean   remove what is built; keeps build/, where bundles are'
 
 setup: $(VENV)/.project $(WORKER) $(TRACER)
@@ -192,6 +193,9 @@ bench: setup
 
 glossary: setup
 	$(BIN)/python -m datamill.report.words.glossary > docs/glossary.md
+
+rights: setup
+	PYTHONPATH=tests $(BIN)/python -m integration.hostile.users.rights_page > docs/reference/rights.md
 
 # Not in .venv/.packages: the linker that reaches old C libraries is large.
 $(VENV)/.wheel-tools: $(VENV)/.packages requirements/wheel.txt

@@ -10,6 +10,9 @@ FOLDER = "tests/integration/hostile/"
 #: Beginning of a file's name -> who attacks.
 ATTACKERS = {
     "test_every_route": "anybody",
+    "test_rights": "anybody",
+    "test_texts": "anybody",
+    "test_uploads": "user",
     "test_stranger": "stranger",
     "test_user": "user",
     "test_viewers": "user",

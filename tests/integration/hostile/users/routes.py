@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-#: Who gets in: everybody; a worker; who is signed in; who may see the experiment; its owner; administrators.
-Right = Literal["open", "worker", "member", "visible", "owner", "admin"]
+#: Who gets in: everybody; a worker; who is signed in; who may see the experiment; its owner; the owner of the
+#: machine; whose it is and nobody else; administrators. These have all but the worker's right and what is
+#: somebody's own.
+Right = Literal["open", "worker", "member", "visible", "owner", "machine", "own", "admin"]
 
 #: Address, as Django's resolver has it -> right to read (GET), right to change (POST); None where the method
-#: is of no use there.
+#: is of no use there. Each right has a request in `samples.py`, with what it is answered.
 ROUTES: dict[str, tuple[Right | None, Right | None]] = {
-    "": ("member", None),
+    # Leads to the list, which asks who it is.
+    "": ("open", None),
     "login": ("open", "open"),
     "logout": (None, "open"),
     "words": ("open", None),
     "experiments": ("member", None),
-    "experiments/new": ("member", "member"),
+    "experiments/new": ("member", None),
     "experiments/new/from": ("member", None),
     "experiments/new/upload": (None, "member"),
-    "experiments/new/machines": ("member", "member"),
-    "experiments/new/machines/preview": ("member", "member"),
-    "experiments/new/space": ("member", "member"),
-    "experiments/new/space/preview": ("member", "member"),
+    "experiments/new/machines": ("member", None),
+    "experiments/new/machines/preview": ("member", None),
+    "experiments/new/space": ("member", None),
+    "experiments/new/space/preview": ("member", None),
     "experiments/new/file": ("member", "member"),
     "experiments/<int:experiment_id>": ("visible", None),
     "experiments/<int:experiment_id>/progress": ("visible", None),
@@ -43,7 +44,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>": ("visible", None),
     "experiments/<int:experiment_id>/table.<table:kind>": ("visible", None),
     "experiments/<int:experiment_id>/bundle": ("visible", None),
-    "experiments/<int:experiment_id>/fork": ("visible", "visible"),
+    "experiments/<int:experiment_id>/fork": ("visible", None),
     "experiments/<int:experiment_id>/cancel": (None, "owner"),
     "experiments/<int:experiment_id>/release": (None, "owner"),
     "experiments/<int:experiment_id>/trials/<str:trial_id>": ("visible", None),
@@ -70,7 +71,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "tokens": (None, "member"),
     "workers/<str:name>": ("member", None),
     "workers/<str:name>/noise": ("member", None),
-    "workers/<str:name>/<str:change>": (None, "owner"),
+    "workers/<str:name>/<str:change>": (None, "machine"),
     "queue": ("member", None),
     "queue/share": (None, "admin"),
     "factors": ("member", None),
@@ -87,14 +88,15 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "administration/backup": (None, "admin"),
     "notices": ("member", None),
     "notices/add": (None, "member"),
-    "notices/<int:number>/<str:change>": (None, "owner"),
+    "notices/<int:number>/<str:change>": (None, "own"),
     # A feed's key lets in, not an account.
     "notices.atom": ("open", None),
     "account": ("member", None),
     "account/keys": (None, "member"),
     "account/keys/revoke": (None, "member"),
     "account/password": (None, "member"),
-    "api/": ("open", None),
+    # Nothing is there.
+    "api/": (None, None),
     "api/openapi.json": ("open", "open"),
     "api/experiments/plan": (None, "member"),
     "api/experiments": ("member", "member"),
@@ -125,9 +127,9 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/workers/credential": (None, "worker"),
     "api/workers": ("member", None),
     "api/workers/<name>": ("member", None),
-    "api/workers/<name>/drain": (None, "owner"),
-    "api/workers/<name>/resume": (None, "owner"),
-    "api/workers/<name>/remove": (None, "owner"),
+    "api/workers/<name>/drain": (None, "machine"),
+    "api/workers/<name>/resume": (None, "machine"),
+    "api/workers/<name>/remove": (None, "machine"),
     "api/scores": ("member", None),
     "api/scores.csv": ("member", None),
     "api/queue": ("member", None),
@@ -144,10 +146,10 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/keys": ("member", "member"),
     "api/keys/revoke": (None, "member"),
     "api/notices": ("member", "member"),
-    "api/notices/<number>/confirm": (None, "owner"),
-    "api/notices/<number>/try": (None, "owner"),
-    "api/notices/<number>/resume": (None, "owner"),
-    "api/notices/<number>/remove": (None, "owner"),
+    "api/notices/<number>/confirm": (None, "own"),
+    "api/notices/<number>/try": (None, "own"),
+    "api/notices/<number>/resume": (None, "own"),
+    "api/notices/<number>/remove": (None, "own"),
     "api/storage": ("admin", None),
     "api/retention": ("admin", "admin"),
     "api/backups": ("admin", "admin"),
@@ -161,19 +163,14 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/events": ("admin", None),
 }
 
+#: Experiments that an address names behind its question mark -> right to read it.
+NAMED_IN_QUERIES: dict[str, Right] = {
+    "compare?id={ended}&id={running}": "visible",
+    "experiments/new/file?fork={ended}": "visible",
+}
+
 #: What the server answers before Django is asked, by what its source compares the path with.
 BEFORE_DJANGO = {"/files/", "/ca.pem", "/api/health"}
-
-
-@dataclass(frozen=True)
-class Place:
-    """What addresses are filled with: an experiment of Ada's, its trial, what she published, her machine."""
-
-    number: int
-    trial: str
-    worker: str
-    package: str
-    publication: str
 
 
 def list_routes(resolver: Any = None, before: str = "") -> Iterator[str]:
@@ -184,27 +181,3 @@ def list_routes(resolver: Any = None, before: str = "") -> Iterator[str]:
             yield from list_routes(item, path)
         elif isinstance(item, URLPattern):
             yield path
-
-
-def fill_route(route: str, place: Place) -> str:
-    """Return an address with something behind it that is Ada's."""
-
-    def fill(match: re.Match[str]) -> str:
-        name = match[1].rpartition(":")[2]
-        if name == "number":
-            # Of an attempt behind a trial, of a figure, else of an experiment.
-            return "1" if "trial_id" in route else "0" if "figures" in route else str(place.number)
-        if name == "kind":
-            return "json" if "figures" in route else "bib" if "citation" in route else "csv"
-        if name == "name":
-            return "run.stdout" if "files" in route else place.worker
-        values = {
-            "experiment_id": place.number,
-            "trial_id": place.trial,
-            "change": "remove",
-            "sha256": place.package,
-            "key": place.publication,
-        }
-        return str(values[name])
-
-    return "/" + re.sub(r"<([^>]+)>", fill, route)

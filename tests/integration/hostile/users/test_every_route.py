@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from integration.hostile.users.routes import BEFORE_DJANGO, ROUTES, Place, Right, fill_route, list_routes
-from integration.service.api_users import ApiUser, make_submission
-from integration.service.fleets import bring, digest, join, list_leases, make_record, say, tell_record
+from integration.hostile.users.built_place import building_place
+from integration.hostile.users.place import Place, forget_guesses, read_tables
+from integration.hostile.users.routes import BEFORE_DJANGO, ROUTES, Right, list_routes
+from integration.service.api_users import ApiUser
+from integration.service.fleets import join
 
-from datamill.protocol.fleet import ArtifactFile
-from datamill.results.crates.description import Author, Description
-from datamill.service.coordinator.step import step
-from datamill.service.front_door.visitors import guesses
-from datamill.service.models import ApiKey, EnrolmentToken, Publication
-from datamill.service.publishing.archives import find_archive
-from datamill.service.publishing.statements import PublishedStatement
+from datamill.service.models import ApiKey, EnrolmentToken
 from datamill.service.serving import asgi
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -46,56 +38,18 @@ RIGHTS: dict[str, set[Right]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def built_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with building_place(tmp_path_factory.mktemp("place")) as place:
+        yield place
+
+
 @pytest.fixture
-def place(memory_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """Ada's private experiment, with a trial that has left a record and a file, and her machine."""
-    assert memory_database == "sqlite"
-    monkeypatch.setattr(settings, "DATA_FOLDER", tmp_path / "data")
-    monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
-    ada = ApiUser("ada")
-    worker = join("one")
-    submission = make_submission(ada.user)
-    number = ada.post("/experiments", submission)[1]["id"]
-    step(1_700_000_000.0)
-    lease = list_leases()[worker.worker_id]
-    bring(worker.worker_id, digest("out"), 3)
-    artifact = ArtifactFile("run.stdout", digest("out"), 3)
-    say(worker.worker_id, tell_record(lease, make_record(lease), artifacts=(artifact,)))
+def place(built_place: Place) -> Iterator[Place]:
+    """Ada's private experiment, with a trial that has left a record and a file, and a machine of Carol's."""
+    built_place.restore()
+    yield built_place
     forget_guesses()
-    yield Place(
-        number, lease.spec.trial_id, "one", submission["packages"][0]["sha256"], publish(ada.user, number)
-    )
-    forget_guesses()
-
-
-def publish(user: User, number: int) -> str:
-    """Enter a publication of a user's, with its archive, and return its key."""
-    content = b"an archive"
-    sha256 = hashlib.sha256(content).hexdigest()
-    find_archive(sha256).parent.mkdir(parents=True, exist_ok=True)
-    find_archive(sha256).write_bytes(content)
-    statement = PublishedStatement(
-        "e", "", "It is.", (), (), (), 1, "", 1, (), "", (), (), picture_svg="<svg/>"
-    )
-    said = Description("A result", (Author("Ada"),), "MIT", 1.8e9)
-    Publication.objects.create(
-        key="0123456789ab",
-        experiment_id=number,
-        publisher=user,
-        published_unix_s=1.8e9,
-        sha256=sha256,
-        size_bytes=len(content),
-        description=msgspec.json.encode(said),
-        words="A result",
-        statement=msgspec.json.encode(statement),
-    )
-    return "0123456789ab"
-
-
-def forget_guesses() -> None:
-    """Let nobody be refused for what an earlier test tried."""
-    guesses.PASSWORDS.clear()
-    guesses.SECRETS.clear()
 
 
 def make_client(who: str, *, strict: bool = False) -> Client:
@@ -107,7 +61,7 @@ def make_client(who: str, *, strict: bool = False) -> Client:
     if who == "a worker's key":
         key = join("two", owner="ada").api_key
         return Client(enforce_csrf_checks=strict, headers={"Authorization": f"Bearer {key}"})
-    user = ApiUser("bob")
+    user = ApiUser("eve")
     if "key" in who:
         client = Client(enforce_csrf_checks=strict, headers={"Authorization": f"Bearer {user.key}"})
     else:
@@ -119,17 +73,6 @@ def make_client(who: str, *, strict: bool = False) -> Client:
         user.user.is_active = False
         user.user.save()
     return client
-
-
-def read_tables() -> dict[str, list[object]]:
-    """Return every row of the database but sessions of browsers."""
-    with connection.cursor() as cursor:
-        names = set(connection.introspection.table_names()) - {"django_session"}
-        tables = {}
-        for name in sorted(names):
-            cursor.execute(f'SELECT * FROM "{name}"')
-            tables[name] = cursor.fetchall()
-    return tables
 
 
 def has_right(who: str, route: str, method: str) -> bool:
@@ -158,7 +101,7 @@ def test_nobody_sees_or_changes_anything_without_a_right(place: Place, who: str)
     before = read_tables()
     tried = 0
     for route in ROUTES:
-        path = fill_route(route, place)
+        path = place.fill_route(route)
         for method in METHODS:
             if has_right(who, route, method):
                 continue
@@ -187,7 +130,7 @@ def test_who_has_a_right_is_never_answered_with_a_failure_of_the_coordinator(pla
             for body, kind in BODIES if method in WITH_BODY else BODIES[:1]:
                 # Some of these end the session.
                 client = clients() if route == "logout" else client
-                answer = client.generic(method, fill_route(route, place), body, content_type=kind)
+                answer = client.generic(method, place.fill_route(route), body, content_type=kind)
                 assert answer.status_code < 500, (method, route, body, answer.content[:300])
 
 
