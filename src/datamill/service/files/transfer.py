@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from datamill.experiment.quantities import format_size
+from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.api.problems import Problem
 from datamill.service.administration.quotas import find_quota
 from datamill.service.coordinator.state.events import clean_text
@@ -34,6 +34,7 @@ from datamill.service.files.rights import (
     needs_not_bring,
 )
 from datamill.service.files.store import is_sha256, keep_file, name_stored_file, record_stored_file
+from datamill.service.front_door.visitors.guesses import SECRETS
 from datamill.service.front_door.visitors.visitors import mark_member
 
 #: Written and hashed at a time; the event loop is free meanwhile.
@@ -98,9 +99,7 @@ class FileStore:
         scheme, _, key = headers.get("authorization", "").partition(" ")
         user = await _find_user(key.strip()) if scheme.lower() == "bearer" else None
         if user is None:
-            return _refuse(
-                401, "no key, or one that is void", "Authorization", "Send Authorization: Bearer KEY."
-            )
+            return _refuse_stranger(scope, has_key=bool(key.strip()))
         mark_member(scope)
         # HEAD belongs to both: who brings a file asks how much of it is here.
         needed: Literal["submit", "read"] = "submit" if scope["method"] in ("PUT", "HEAD") else "read"
@@ -321,6 +320,21 @@ def _own_connection() -> Any:
         yield
     finally:
         close_old_connections()
+
+
+def _refuse_stranger(scope: Scope, *, has_key: bool) -> JSONResponse:
+    """Refuse whoever is not known; keys that nobody has are counted as those of the API are."""
+    wait_s = SECRETS.begin(str((scope.get("client") or ("",))[0])) if has_key else 0.0
+    if wait_s <= 0:
+        return _refuse(401, "no key, or one that is void", "Authorization", "Send Authorization: Bearer KEY.")
+    answer = _refuse(
+        429,
+        "too many unknown keys or tokens came from your address",
+        "Authorization",
+        f"One that is good is taken at once. Try others in {format_duration(wait_s)}.",
+    )
+    answer.headers["Retry-After"] = str(int(wait_s) + 1)
+    return answer
 
 
 def _refuse(

@@ -19,7 +19,7 @@ from datamill.service.accounts import make_user
 from datamill.service.front_door.visitors import guesses
 from datamill.service.front_door.visitors.addresses import name_origin
 from datamill.service.models import Event
-from datamill.service.pages.accounts import login
+from datamill.service.pages.accounts import account, login
 
 PASSWORD = "correct horse battery staple"
 #: What the sign-in takes for the account `admin` or what a person would take for it.
@@ -56,6 +56,25 @@ def test_no_spelling_of_an_account_gives_further_tries() -> None:
     assert [event.user for event in Event.objects.filter(kind="logins refused")] == ["admin"]
     # From elsewhere the owner is not locked out, and is let in by another spelling as before.
     assert try_password("ａdmin ", PASSWORD, "192.0.2.2") == 302
+
+
+def test_the_old_password_is_guessed_no_faster_at_a_browser_that_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(account, "PASSWORDS", login.PASSWORDS)
+    client = Client()
+    client.force_login(User.objects.get(username="admin"))
+    new = dict.fromkeys(("new_password1", "new_password2"), "an even longer password")
+
+    def change(old: str) -> int:
+        return int(client.post("/account/password", {"old_password": old, **new}).status_code)
+
+    told = [change(f"guess {number}") for number in range(guesses.MOST_FOR_ACCOUNT + 1)]
+    assert told == [200] * guesses.MOST_FOR_ACCOUNT + [429]
+    # Neither there nor at the sign-in is the right one looked at now, from this address.
+    assert change(PASSWORD) == 429
+    assert try_password("admin", PASSWORD, "127.0.0.1") == 429
+    assert try_password("admin", PASSWORD) == 302
 
 
 @functools.cache

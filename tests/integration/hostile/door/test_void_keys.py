@@ -21,6 +21,7 @@ from integration.service.api_users import ApiUser
 from datamill.service.accounts import make_api_key, revoke_api_key
 from datamill.service.front_door.static_files import StaticFiles
 from datamill.service.front_door.visitors import guesses
+from datamill.service.notices.targets import add_feed
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 #: Addresses of the API that ask for no key: one is not there, one is the schema, one asks for a token.
@@ -128,6 +129,20 @@ def test_guessing_keys_and_tokens_is_counted_and_good_ones_are_served_meanwhile(
         stranger.get("/api/me", REMOTE_ADDR=f"2001:db8:1:2::{number:x}", **last)
     assert stranger.get("/api/me", REMOTE_ADDR="2001:db8:1:2:ffff::1", **last).status_code == 429
     assert stranger.get("/api/me", REMOTE_ADDR="2001:db8:1:3::1", **last).status_code == 401
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_guessing_the_key_of_a_feed_is_counted_with_other_keys() -> None:
+    key = add_feed(ApiUser("ada").user, ("ended",), 1.0)
+    told = [
+        Client().get(f"/notices.atom?key=dmf_{number}").status_code for number in range(guesses.MOST_UNKNOWN)
+    ]
+    assert told == [404] * guesses.MOST_UNKNOWN
+    refused = Client().get("/notices.atom?key=dmf_guess")
+    assert (refused.status_code, int(refused["Retry-After"]) > 0) == (429, True)
+    assert Client().get("/api/me", headers={"Authorization": "Bearer guess"}).status_code == 429
+    assert Client().get(f"/notices.atom?key={key}").status_code == 200
+    assert Client().get("/notices.atom").status_code == 404
 
 
 @pytest.mark.usefixtures("memory_database")

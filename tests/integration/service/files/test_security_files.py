@@ -28,6 +28,7 @@ from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.messages.orders import list_lease_files
 from datamill.service.files.rights import FileUser, may_read, may_user_read
 from datamill.service.files.store import name_stored_file
+from datamill.service.front_door.visitors import guesses
 from datamill.service.models import Artifact, FileHolder
 from datamill.service.pages.new_experiment.stored_packages import store_upload
 
@@ -50,6 +51,20 @@ def test_a_digest_alone_opens_no_file(file_store: Store) -> None:
     assert wrong.status_code == 422
     assert file_store.ask("bob", "GET").status_code == 404
     assert name_stored_file(SHA256).read_bytes() == CONTENT
+
+
+def test_keys_that_nobody_has_are_counted_and_good_ones_served_meanwhile(file_store: Store) -> None:
+    guesses.SECRETS.clear()
+    try:
+        told = [file_store.ask("nobody", "GET").status_code for _ in range(guesses.MOST_UNKNOWN + 1)]
+        assert told == [401] * guesses.MOST_UNKNOWN + [429]
+        refused = file_store.ask("nobody", "PUT", content=CONTENT)
+        assert 0 < int(refused.headers["retry-after"]) <= guesses.FORGET_S + 1
+        assert file_store.ask("ada", "PUT", content=CONTENT).status_code == 201
+        # Who sends no key guesses none.
+        assert file_store.ask("", "GET").status_code == 401
+    finally:
+        guesses.SECRETS.clear()
 
 
 def test_who_brings_all_of_a_file_holds_it_as_well(file_store: Store) -> None:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import NotFoundError, find_user
+from datamill.service.front_door.visitors.guesses import SECRETS
 from datamill.service.models import NoticeTarget
 from datamill.service.notices.feed import write_feed
 from datamill.service.notices.rounds import queue_try
@@ -26,6 +27,7 @@ from datamill.service.notices.targets import (
 )
 from datamill.service.notices.ways import find_notice_ways
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.accounts.login import read_address
 from datamill.service.pages.experiments.events import tell_events
 
 _MOST_SHOWN = 30
@@ -89,15 +91,28 @@ def change_target(request: HttpRequest, number: int, change: str) -> HttpRespons
 @require_GET
 def send_feed(request: HttpRequest) -> HttpResponse:
     """The feed of whoever made the key: readers of news do not log in."""
-    found = find_feed(request.GET.get("key", "")[:100])
+    key = request.GET.get("key", "")[:100]
+    found = find_feed(key)
     if found is None:
-        return HttpResponse("There is no such feed.\n", status=404, content_type="text/plain; charset=utf-8")
+        return _refuse_feed(request, has_key=bool(key))
     events = list_events_of(found.user, found.subjects.split(), _MOST_SHOWN)
     url = find_notice_ways().url or request.build_absolute_uri("/").rstrip("/")
     feed = write_feed(found.user.username, url, events, found.made_unix_s)
     response = HttpResponse(feed, content_type="application/atom+xml; charset=utf-8")
     response["Cache-Control"] = "private, max-age=60"
     return response
+
+
+def _refuse_feed(request: HttpRequest, *, has_key: bool) -> HttpResponse:
+    """Refuse a key that no feed has, which is counted as those of the API are."""
+    wait_s = SECRETS.begin(read_address(request)) if has_key else 0.0
+    told, status = (
+        ("There is no such feed.", 404) if wait_s <= 0 else ("Too many keys that no feed has.", 429)
+    )
+    answer = HttpResponse(f"{told}\n", status=status, content_type="text/plain; charset=utf-8")
+    if wait_s > 0:
+        answer["Retry-After"] = str(int(wait_s) + 1)
+    return answer
 
 
 def _show(request: HttpRequest, status: int = 200, **extra: object) -> HttpResponse:
