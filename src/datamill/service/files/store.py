@@ -51,14 +51,15 @@ def record_stored_file(
 ) -> StoredFile:
     """Enter a file of the store into the database, with the user or worker who brought all of it.
 
-    One that is there already stays as it is; who brings it once more is another who holds it.
+    One that is there already stays as it is; who brings it once more is another who holds it. Of the name as
+    much is kept as a package may be called, and a download.
     """
     stored, _ = StoredFile.objects.get_or_create(
         sha256=sha256,
         defaults={
             "size_bytes": name_stored_file(sha256).stat().st_size,
             "kind": kind,
-            "name": name[:255],
+            "name": clean_name(name),
             "stored_unix_s": time.time() if now_s is None else now_s,
             "owner": owner,
         },
@@ -69,6 +70,11 @@ def record_stored_file(
     if holder:
         FileHolder.objects.get_or_create(file=stored, holder=holder)
     return stored
+
+
+def clean_name(text: str) -> str:
+    """Return a text as far as it can be the name of a package or a file, empty when nothing of it can."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).lstrip("._+-")[:64]
 
 
 def name_holder(user: User) -> str:

@@ -25,7 +25,6 @@ from starlette.types import Receive, Scope, Send
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.api.problems import Problem
 from datamill.service.administration.quotas import find_quota
-from datamill.service.coordinator.state.events import clean_text
 from datamill.service.files.rights import (
     FileUser,
     count_unclaimed,
@@ -307,7 +306,7 @@ def _record(sha256: str, user: FileUser, scope: Scope) -> None:
             sha256,
             kind if kind in _KINDS else "package",
             user.owner,
-            clean_text(asked.get("name", [""])[0], 255),
+            asked.get("name", [""])[0],
             worker_id=user.worker_id,
         )
 

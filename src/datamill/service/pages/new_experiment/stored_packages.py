@@ -29,6 +29,7 @@ from datamill.service.administration.quotas import find_quota
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.files.rights import FileUser, count_unclaimed, list_unusable_files
 from datamill.service.files.store import (
+    clean_name,
     is_sha256,
     keep_file,
     name_holder,
@@ -132,9 +133,7 @@ def _check_room(user: User, size_bytes: int, folder: Path, given: str) -> None:
 
 def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
     """Return what an archive is, a package or a factor, and its name."""
-    name = (
-        re.sub(r"[^A-Za-z0-9._+-]+", "-", _ENDINGS.sub("", Path(given).name)).lstrip("._+-")[:64] or "package"
-    )
+    name = clean_name(_ENDINGS.sub("", Path(given).name)) or "package"
     try:
         found = call_bounded(INSPECTION, inspect_unknown_archive, name, path)
     except InputError as problem:
