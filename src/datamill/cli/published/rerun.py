@@ -69,10 +69,6 @@ def rerun(
     click.echo(f"{name_command()} rerun {number} --verdicts")
 
 
-def _read_judgement(item: RerunLine) -> object:
-    return None if item.judgement is None else msgspec.json.decode(item.judgement)
-
-
 def _print_verdicts(number: int, coordinator: CoordinatorClient, *, as_json: bool) -> None:
     found = coordinator.get(f"/experiments/{number}/reruns", list[RerunLine])
     done = [item for item in found if item.verdict]
@@ -80,7 +76,7 @@ def _print_verdicts(number: int, coordinator: CoordinatorClient, *, as_json: boo
     told = f"Experiment {number} has {count_nouns(len(found), 're-run')}"
     told += f"; its result was reproduced in {same} of {len(done)} that were judged" if done else ""
     if as_json:
-        shown = [asdict(item) | {"judgement": _read_judgement(item)} for item in found]
+        shown = [asdict(item) | {"judgement": msgspec.json.decode(item.judgement)} for item in found]
         click.echo(spell_answer(f"{told}.", reruns=shown))
         return
     click.echo(f"{told}.")

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+#: JSON that is left as it is: a union with None would take nothing else.
+NOTHING = msgspec.Raw(b"null")
 Text = Annotated[str, Meta(max_length=2000, pattern=r"^[^\x00]*$")]
 
 
@@ -95,4 +97,4 @@ class RerunLine(msgspec.Struct, frozen=True):
     margin: float
     made_unix_s: float
     verdict: Literal["", "reproduced", "not reproduced", "undecided"]
-    judgement: msgspec.Raw | None
+    judgement: msgspec.Raw = NOTHING

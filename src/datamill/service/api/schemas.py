@@ -67,7 +67,9 @@ def _make_schema(record: type[Struct]) -> type[Schema]:
     fields: Any = {}
     for field in msgspec.structs.fields(record):
         default = ... if field.default is NODEFAULT else _copy_default(field.default)
-        fields[field.name] = (describe_record(field.type), default)
+        kind = describe_record(field.type)
+        # What is raw has no type beside it that says it may be null.
+        fields[field.name] = (kind | None if isinstance(field.default, msgspec.Raw) else kind, default)
     return create_model(
         record.__name__, __base__=Schema, __doc__=record.__doc__, __module__=record.__module__, **fields
     )
@@ -77,6 +79,8 @@ def _copy_default(default: object) -> object:
     """Return a default as the description of its record has it."""
     if isinstance(default, tuple):
         return list(default)
+    if isinstance(default, msgspec.Raw):
+        return msgspec.json.decode(default)
     return _make_schema(type(default))() if isinstance(default, Struct) else default
 
 

@@ -16,6 +16,8 @@ from integration.service.small_fleet import Fleet
 from msgspec.structs import replace
 
 import datamill
+from datamill.conduct.fleet.coordinator_records import read_record
+from datamill.protocol.api.publications import RerunLine
 from datamill.service.models import FleetExperiment, Rerun
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
@@ -134,7 +136,11 @@ def test_programs_run_an_experiment_again_and_read_its_verdict() -> None:
     (waiting,) = json.loads(bob.read(f"/experiments/{fleet.number}/reruns"))
     assert (waiting["id"], waiting["verdict"], waiting["judgement"]) == (accepted["id"], "", None)
     finish_later(fleet)
-    (judged,) = json.loads(bob.read(f"/experiments/{fleet.number}/reruns"))
+    told = bob.read(f"/experiments/{fleet.number}/reruns")
+    (judged,) = json.loads(told)
+    # The command line reads it as a record.
+    (line,) = read_record(told, list[RerunLine], "reruns")
+    assert (line.verdict, json.loads(bytes(line.judgement))) == (judged["verdict"], judged["judgement"])
     assert judged["verdict"] == judged["judgement"]["verdict"] != ""
     assert judged["judgement"]["margin"] == 0.1
     assert bob.post(f"/experiments/{fleet.number}/rerun", {"margin": 2})[0] == 422

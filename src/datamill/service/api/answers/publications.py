@@ -14,6 +14,7 @@ from ninja import Body, Path, Router
 
 from datamill.protocol.api.problems import Problem
 from datamill.protocol.api.publications import (
+    NOTHING,
     AcceptedRerun,
     PublicationLine,
     PublishedAnswer,
@@ -240,5 +241,5 @@ def _describe_rerun(item: ShownRerun) -> RerunLine:
         margin=item.rerun.margin,
         made_unix_s=item.rerun.made_unix_s,
         verdict="" if kept is None else kept.verdict,
-        judgement=None if kept is None else msgspec.Raw(kept.json.encode()),
+        judgement=NOTHING if kept is None else msgspec.Raw(kept.json.encode()),
     )
