@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     # Draws terminals, and takes a while to load: the first execution of a timing does not wait for it.
     from rich.console import Console
@@ -20,6 +22,11 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def clean_for_terminal(text: str) -> str:
     """Return a text with nothing in it that a terminal would obey: others may have written it."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def print_clean(text: str, *, err: bool = False) -> None:
+    """Print what a coordinator told, in which others have a say, with nothing that a terminal obeys."""
+    click.echo(clean_for_terminal(text), err=err)
 
 
 def make_console(*, stderr: bool = False) -> Console:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient
 from datamill.cli.json_answer import spell_answer
 from datamill.conduct.fleet.table_parts import keep_part, read_manifest
@@ -41,9 +42,9 @@ def fetch_tables(coordinator: CoordinatorClient, folder: Path, *, as_json: bool)
     if as_json:
         click.echo(spell_answer(f"{told}.", folder=str(folder), fetched=tuple(fetched), warnings=warnings))
         return
-    click.echo(told)
+    print_clean(told)
     for warning in warnings:
-        click.echo(f"Warning: {warning}")
+        print_clean(f"Warning: {warning}")
 
 
 def list_parts(coordinator: CoordinatorClient) -> Iterator[TablePart]:

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_table_console
+from datamill.cli.console import make_table_console, print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.coordinator.group_options import connect_in_group, keep_options
@@ -137,7 +137,7 @@ def share(context: click.Context, user: str, number: float, url: str | None, key
     with connect_in_group(context, url, key) as coordinator:
         given = coordinator.post(f"/users/{quote(user, safe='')}/share", UserShareLine, ShareRequest(number))
     lent = count_nouns(given.lent_machines, "machine")
-    click.echo(
+    print_clean(
         f"{given.user}: share {format_figures(given.own_share)}, "
         f"with {lent} lent {format_figures(given.share)}"
     )
@@ -156,4 +156,4 @@ def priority(
         given = coordinator.post(
             f"/experiments/{experiment}/priority", QueuedExperiment, PriorityRequest(number)
         )
-    click.echo(f"experiment {given.experiment}: priority {format_figures(given.priority)}")
+    print_clean(f"experiment {given.experiment}: priority {format_figures(given.priority)}")

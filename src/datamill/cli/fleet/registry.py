@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_table_console
+from datamill.cli.console import make_table_console, print_clean
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient
 from datamill.cli.json_answer import spell_answer
 from datamill.experiment.messages.phrases import count_nouns
@@ -44,7 +44,7 @@ def register_folder(coordinator: CoordinatorClient, path: Path, *, as_json: bool
     if as_json:
         click.echo(spell_answer(f"{detail.name} is registered.", factor=detail))
         return
-    click.echo(f"{detail.name} is registered as {packed.sha256}.")
+    print_clean(f"{detail.name} is registered as {packed.sha256}.")
 
 
 def forbid(coordinator: CoordinatorClient, name: str, reason: str, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.protocol.api.experiments import ExperimentLine
@@ -16,4 +17,4 @@ def release(number: int, url: str | None, key: str | None) -> None:
     """Run the design of experiment ID, which waits for someone to look at its debug trials."""
     with connect(url, key) as coordinator:
         experiment = coordinator.post(f"/experiments/{number}/release", ExperimentLine)
-    click.echo(f"experiment {number} ({experiment.name}): {experiment.state}")
+    print_clean(f"experiment {number} ({experiment.name}): {experiment.state}")

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_table_console
+from datamill.cli.console import make_table_console, print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.coordinator.group_options import connect_in_group, keep_options
@@ -97,7 +97,7 @@ def _change(context: click.Context, verb: str, name: str, url: str | None, key: 
         raise InputError(f'there is no worker "{name}"', remedy="datamill workers lists them.")
     with connect_in_group(context, url, key) as coordinator:
         worker = coordinator.post(f"/workers/{quote(name, safe='')}/{verb}", WorkerLine)
-    click.echo(f"worker {worker.name}: {worker.state}")
+    print_clean(f"worker {worker.name}: {worker.state}")
 
 
 @workers.command()

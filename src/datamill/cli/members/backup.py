@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.json_answer import spell_answer
@@ -33,6 +34,6 @@ def backup(only_list: bool, as_json: bool, url: str | None, key: str | None) -> 
     if as_json:
         click.echo(spell_answer(f"{told}.", backups=found))
         return
-    click.echo(told)
+    print_clean(told)
     for item in found:
-        click.echo(f"  {item.name}  {format_size(item.size_bytes)}  {format_moment(item.made_unix_s)}")
+        print_clean(f"  {item.name}  {format_size(item.size_bytes)}  {format_moment(item.made_unix_s)}")

@@ -7,7 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_table_console
+from datamill.cli.console import make_table_console, print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import KEY_VARIABLE, coordinator_options
 from datamill.cli.coordinator.group_options import connect_in_group, keep_options
@@ -66,8 +66,8 @@ def make(
             owned = coordinator.get("/me", KeyOwner).scopes
             scopes = tuple(scope for scope in SCOPES if scope in owned)
         made = coordinator.post("/keys", MadeKey, KeyRequest(name, scopes))
-    click.echo(f"for {', '.join(made.scopes)}; shown this once:", err=True)
-    click.echo(f"{KEY_VARIABLE}={made.key}")
+    print_clean(f"for {', '.join(made.scopes)}; shown this once:", err=True)
+    print_clean(f"{KEY_VARIABLE}={made.key}")
 
 
 @keys.command()
@@ -79,4 +79,4 @@ def revoke(context: click.Context, name: str, url: str | None, key: str | None) 
     with connect_in_group(context, url, key) as coordinator:
         left = coordinator.post("/keys/revoke", list[KeyLine], RevocationRequest(name))
     good = sum(item.revoked_unix_s is None for item in left)
-    click.echo(f"{name} is void; {count_nouns(good, 'key')} of yours may be used")
+    print_clean(f"{name} is void; {count_nouns(good, 'key')} of yours may be used")

@@ -7,7 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_table_console, name_command
+from datamill.cli.console import make_table_console, name_command, print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.coordinator.group_options import connect_in_group, keep_options
@@ -49,7 +49,9 @@ def notices(context: click.Context, as_json: bool, url: str | None, key: str | N
         click.echo(spell_answer(told, targets=found, warnings=warnings))
         return
     if not found:
-        click.echo(f"Nothing is sent to you yet: {name_command()} notices webhook URL, mail ADDRESS, or feed")
+        print_clean(
+            f"Nothing is sent to you yet: {name_command()} notices webhook URL, mail ADDRESS, or feed"
+        )
         return
     table = Table(box=box.SIMPLE, pad_edge=False)
     for header in ("number", "where", "about", "state", "last arrived", "what went wrong"):
@@ -100,8 +102,8 @@ def webhook(
 ) -> None:
     """Send notices to the https address URL, signed as Standard Webhooks has it."""
     made = _add(context, "webhook", address, about, url, key)
-    click.echo(f"address {made.target.id}: {made.target.address}")
-    click.echo(f"its key for signatures, shown this once: {made.secret}")
+    print_clean(f"address {made.target.id}: {made.target.address}")
+    print_clean(f"its key for signatures, shown this once: {made.secret}")
 
 
 @notices.command()
@@ -114,7 +116,7 @@ def mail(
 ) -> None:
     """Send notices to a mail ADDRESS, once you have confirmed it by the code that comes there."""
     made = _add(context, "mail", address, about, url, key)
-    click.echo(
+    print_clean(
         f"A code went to {made.target.address}: {name_command()} notices confirm {made.target.id} CODE"
     )
 
@@ -126,7 +128,7 @@ def mail(
 def feed(context: click.Context, about: tuple[NoticeSubject, ...], url: str | None, key: str | None) -> None:
     """Make the address of a feed for your news reader; an earlier one is void."""
     made = _add(context, "feed", "", about, url, key)
-    click.echo(f"your feed, shown this once: {made.feed}")
+    print_clean(f"your feed, shown this once: {made.feed}")
 
 
 @notices.command()
@@ -138,7 +140,7 @@ def confirm(context: click.Context, number: int, code: str, url: str | None, key
     """Confirm the mail address NUMBER by the CODE that was sent there; a wrong one removes it."""
     with connect_in_group(context, url, key) as coordinator:
         found = coordinator.post(f"/notices/{number}/confirm", NoticeTargetLine, ConfirmationRequest(code))
-    click.echo(f"{found.address} is confirmed")
+    print_clean(f"{found.address} is confirmed")
 
 
 @notices.command("try")
@@ -149,7 +151,7 @@ def try_address(context: click.Context, number: int, url: str | None, key: str |
     """Send the address NUMBER a notice that says nothing; the list soon says whether it arrived."""
     with connect_in_group(context, url, key) as coordinator:
         found = coordinator.post(f"/notices/{number}/try", NoticeTargetLine)
-    click.echo(f"a notice is on its way to {found.address}")
+    print_clean(f"a notice is on its way to {found.address}")
 
 
 @notices.command()
@@ -160,7 +162,7 @@ def resume(context: click.Context, number: int, url: str | None, key: str | None
     """Send to the address NUMBER again that was given up, and what waits for it at once."""
     with connect_in_group(context, url, key) as coordinator:
         found = coordinator.post(f"/notices/{number}/resume", NoticeTargetLine)
-    click.echo(f"{found.kind} {found.address}: {_say_state(found)}")
+    print_clean(f"{found.kind} {found.address}: {_say_state(found)}")
 
 
 @notices.command()
@@ -171,4 +173,4 @@ def remove(context: click.Context, number: int, url: str | None, key: str | None
     """Send nothing to the address NUMBER any more."""
     with connect_in_group(context, url, key) as coordinator:
         left = coordinator.post(f"/notices/{number}/remove", list[NoticeTargetLine])
-    click.echo(f"removed; {count_nouns(len(left), 'place')} left")
+    print_clean(f"removed; {count_nouns(len(left), 'place')} left")

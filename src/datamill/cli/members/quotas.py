@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.coordinator.group_options import connect_in_group, keep_options
@@ -30,7 +31,10 @@ def quotas(context: click.Context, as_json: bool, url: str | None, key: str | No
     with connect(url, key) as coordinator:
         found = coordinator.get("/me/room", UserRoom)
     told = f"{describe_room(found)}."
-    click.echo(spell_answer(told, room=found) if as_json else told)
+    if as_json:
+        click.echo(spell_answer(told, room=found))
+        return
+    print_clean(told)
 
 
 @quotas.command("set")
@@ -59,7 +63,7 @@ def set_quota(
             now.own_trials if trials is None else _read_count(trials),
         )
         found = coordinator.post(f"/users/{quote(name, safe='')}/quota", UserLine, body)
-    click.echo(describe_room(found))
+    print_clean(describe_room(found))
 
 
 def _read_size(text: str) -> int | None:

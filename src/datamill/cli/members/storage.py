@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.json_answer import spell_answer
@@ -24,10 +25,10 @@ def storage(as_json: bool, url: str | None, key: str | None) -> None:
     if as_json:
         click.echo(spell_answer(f"{told}.", room=found))
         return
-    click.echo(told)
+    print_clean(told)
     trials = f"{count_nouns(found.experiments, 'experiment')}, {count_nouns(found.trials, 'trial')}"
-    click.echo(f"database: {found.database}, {format_size(found.database_bytes)}: {trials}")
+    print_clean(f"database: {found.database}, {format_size(found.database_bytes)}: {trials}")
     for kind in found.kinds:
-        click.echo(f"{kind.kind} files: {format_count(kind.files)}, {format_size(kind.size_bytes)}")
+        print_clean(f"{kind.kind} files: {format_count(kind.files)}, {format_size(kind.size_bytes)}")
     if found.removed:
-        click.echo(f"kept no longer: {count_nouns(found.removed, 'file')}")
+        print_clean(f"kept no longer: {count_nouns(found.removed, 'file')}")

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.coordinator.group_options import connect_in_group, keep_options
@@ -32,7 +33,7 @@ def users(context: click.Context, as_json: bool, url: str | None, key: str | Non
     print_rooms(found)
     for item in found:
         if not item.active:
-            click.echo(f"{item.user} is closed")
+            print_clean(f"{item.user} is closed")
 
 
 @users.command()
@@ -44,7 +45,7 @@ def add(context: click.Context, name: str, admin: bool, url: str | None, key: st
     """Make an account for NAME; its password is shown once."""
     with connect_in_group(context, url, key) as coordinator:
         made = coordinator.post("/users", MadeUser, UserRequest(name, admin))
-    click.echo(f"{made.user}: the password, shown this once, is {made.password}")
+    print_clean(f"{made.user}: the password, shown this once, is {made.password}")
 
 
 @users.command()
@@ -68,4 +69,4 @@ def reopen(context: click.Context, name: str, url: str | None, key: str | None) 
 def _change(context: click.Context, name: str, verb: str, url: str | None, key: str | None) -> None:
     with connect_in_group(context, url, key) as coordinator:
         found = coordinator.post(f"/users/{quote(name, safe='')}/{verb}", UserLine)
-    click.echo(f"{found.user}: {'open' if found.active else 'closed'}")
+    print_clean(f"{found.user}: {'open' if found.active else 'closed'}")

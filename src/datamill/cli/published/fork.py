@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from datamill.cli.console import name_command
+from datamill.cli.console import name_command, print_clean
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.experiment.errors import InputError
@@ -49,8 +49,8 @@ def fork(number: int, out: Path | None, url: str | None, key: str | None) -> Non
         for file, place in places:
             _bring(coordinator, file, folder / place)
         (folder / "experiment.toml").write_text(text, encoding="utf-8")
-    click.echo(f"{folder}: {source.owner}'s experiment {number} with {count_nouns(len(places), 'archive')}")
-    click.echo(f"{name_command()} submit {folder}")
+    print_clean(f"{folder}: {source.owner}'s experiment {number} with {count_nouns(len(places), 'archive')}")
+    print_clean(f"{name_command()} submit {folder}")
 
 
 def place_files(source: ExperimentSource) -> tuple[str, list[tuple[SubmittedFile, str]]]:

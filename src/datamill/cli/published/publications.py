@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import clean_for_terminal, make_table_console, name_command
+from datamill.cli.console import make_table_console, name_command, print_clean
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.json_answer import spell_answer
@@ -57,14 +57,14 @@ def publications(
         click.echo(spell_answer(*answer, publications=(line,), warnings=said.warnings))
         return
     for text in (line.title, "", said.headline, *said.details, *said.mattered):
-        click.echo(clean_for_terminal(text))
+        print_clean(text)
     for warning in said.warnings:
-        click.echo(f"Warning: {clean_for_terminal(warning)}")
+        print_clean(f"Warning: {warning}")
     machines = count_nouns(len(said.machines), "machine")
-    click.echo(f"\n{count_nouns(said.trials, 'trial')} on {machines}; {said.method}, n = {said.n}")
-    click.echo(clean_for_terminal(line.citation.strip()))
+    print_clean(f"\n{count_nouns(said.trials, 'trial')} on {machines}; {said.method}, n = {said.n}")
+    print_clean(line.citation.strip())
     if out is not None:
-        click.echo(f"{out}: try {name_command()} run {out}")
+        print_clean(f"{out}: try {name_command()} run {out}")
 
 
 def list_publications(coordinator: CoordinatorClient) -> Iterator[PublicationLine]:
@@ -113,7 +113,7 @@ def _print_list(found: list[PublicationLine], *, as_json: bool) -> None:
         click.echo(spell_answer(f"{told}.", publications=found))
         return
     if not found:
-        click.echo(f"Nothing is published here yet: {name_command()} publish ID --author NAME")
+        print_clean(f"Nothing is published here yet: {name_command()} publish ID --author NAME")
         return
     table = Table(box=box.SIMPLE, pad_edge=False)
     for header in ("key", "published", "ID", "title", "result"):

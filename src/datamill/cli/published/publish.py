@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.json_answer import spell_answer
@@ -63,8 +64,8 @@ def publish(
     if as_json:
         click.echo(spell_answer(f"Experiment {number} is published as {made.key}.", publication=made))
         return
-    click.echo(f"Published: {made.address}\narchive: {format_size(made.size_bytes)}, SHA-256 {made.sha256}")
-    click.echo(made.citation.strip())
+    print_clean(f"Published: {made.address}\narchive: {format_size(made.size_bytes)}, SHA-256 {made.sha256}")
+    print_clean(made.citation.strip())
 
 
 def confirm_in_public(question: str) -> None:

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_console, make_table_console, name_command
+from datamill.cli.console import make_console, make_table_console, name_command, print_clean
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.fleet.submission.show_plan import confirm, print_plan
@@ -65,8 +65,8 @@ def rerun(
         click.echo(spell_answer(f"Submitted as experiment {made.id}, a re-run of {number}.", rerun=made))
         return
     trials = count_nouns(made.trials, "trial")
-    click.echo(f"Submitted as experiment {made.id}: {trials}, margin {format_level(made.margin)}")
-    click.echo(f"{name_command()} rerun {number} --verdicts")
+    print_clean(f"Submitted as experiment {made.id}: {trials}, margin {format_level(made.margin)}")
+    print_clean(f"{name_command()} rerun {number} --verdicts")
 
 
 def _print_verdicts(number: int, coordinator: CoordinatorClient, *, as_json: bool) -> None:
@@ -79,7 +79,7 @@ def _print_verdicts(number: int, coordinator: CoordinatorClient, *, as_json: boo
         shown = [asdict(item) | {"judgement": msgspec.json.decode(item.judgement)} for item in found]
         click.echo(spell_answer(f"{told}.", reruns=shown))
         return
-    click.echo(f"{told}.")
+    print_clean(f"{told}.")
     if not found:
         return
     table = Table(box=box.SIMPLE, pad_edge=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.published.publications import quote_key
@@ -26,4 +27,4 @@ def withdraw(publication: str, reason: str, yes: bool, url: str | None, key: str
         confirm_in_public(f"Withdraw {publication} for good?")
     with connect(url, key) as coordinator:
         found = coordinator.post_once(path, PublicationLine, WithdrawalRequest(reason))
-    click.echo(f"withdrawn: {found.title}\n{found.address} says why")
+    print_clean(f"withdrawn: {found.title}\n{found.address} says why")

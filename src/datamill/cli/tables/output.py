@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from datamill.cli.console import clean_for_terminal
 from datamill.cli.tables.working import KEY
 from datamill.experiment.errors import InputError
 from datamill.report.figures.figure import (
@@ -122,7 +123,9 @@ def put_out(
     if form is not None:
         click.echo(analysis.tables(form), nl=False)
     else:
-        click.echo(analysis.json() if as_json else analysis.show(verbose=bool(meta.get(_VERBOSE))))
+        shown = analysis.json() if as_json else analysis.show(verbose=bool(meta.get(_VERBOSE)))
+        # Names and levels are those of a table that others may have made.
+        click.echo(shown if as_json else clean_for_terminal(shown))
 
 
 def _choose_figure(analysis: Analysis) -> Figure:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.json_answer import spell_answer
@@ -50,6 +51,6 @@ def scores(file: Path | None, as_json: bool, url: str | None, key: str | None) -
         return
     click.echo(spell_scores(found) if file is None else f"{file} has {told}.", nl=file is not None)
     for warning in found.warnings:
-        click.echo(f"Warning: {warning}.", err=True)
+        print_clean(f"Warning: {warning}.", err=True)
     if not found.scores:
-        click.echo(NO_SCORES, err=True)
+        print_clean(NO_SCORES, err=True)
