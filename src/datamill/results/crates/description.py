@@ -22,7 +22,8 @@ LICENCES = {
 USUAL_LICENCE = "CC-BY-4.0"
 _MOST_AUTHORS = 100
 _MOST_CHARACTERS = 2000
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+#: What is no text, and what terminals obey or turns the direction of what follows round.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Line = Annotated[str, Meta(min_length=1, max_length=300)]
 
 

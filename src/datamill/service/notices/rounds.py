@@ -12,6 +12,7 @@ from django.db.models import F, Max
 
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.notices import NoticeBody, NoticeData
+from datamill.results.crates.description import clean_text
 from datamill.service.models import Event, FleetExperiment, FleetWorker, Notice, NoticeCursor, NoticeTarget
 from datamill.service.notices.addresses import parse_webhook
 from datamill.service.notices.mail import send_mail
@@ -132,11 +133,11 @@ def describe_event(event: Event) -> NoticeBody:
 
 
 def spell_notice(body: NoticeBody) -> tuple[str, str]:
-    """Return a notice as the subject and the text of a mail."""
+    """Return a notice as the subject and the text of a mail, with nothing that a reader's terminal obeys."""
     what = body.type.replace(".", " ")
     title = f"datamill: {what}: {body.data.name}" if body.data.name else f"datamill: {what}"
     lines = (f"{what}: {body.data.name}", body.data.detail, body.data.url, f"{body.timestamp}")
-    return title, "\n\n".join(line for line in lines if line) + "\n"
+    return clean_text(title), clean_text("\n\n".join(line for line in lines if line)) + "\n"
 
 
 def _list_due(now_s: float) -> list[_Due]:

@@ -81,8 +81,11 @@ _MEMBERS_TEXT = (
 
 
 @contextmanager
-def building_place(folder: Path) -> Iterator[Place]:
-    """Build the coordinator in memory, with its files in a folder, until the block ends."""
+def building_place(folder: Path, *, plays_archives: bool = True) -> Iterator[Place]:
+    """Build the coordinator in memory, with its files in a folder, until the block ends.
+
+    What takes seconds to infer is played, since rights are asked before; archives only if that is said.
+    """
     use_database(MEMORY_URL)
     for kept in (answering._kept, analyses._kept, analyses._pages, predictions._times):
         kept.clear()
@@ -97,8 +100,8 @@ def building_place(folder: Path) -> Iterator[Place]:
         named = {"default": {"NAME": str(copied)}}
         patch.setattr(backups, "settings", SimpleNamespace(DATABASES=named, DATA_FOLDER=folder / "data"))
         patch.setattr(feed, "_POLL_S", 0.001)
-        # What takes seconds to infer is played: rights are asked before.
-        patch.setattr(publishing, "make_archive", _play_archive)
+        if plays_archives:
+            patch.setattr(publishing, "make_archive", _play_archive)
         played = predictions.FleetPrediction(None, '{"answer": ["played"]}')  # type: ignore[arg-type]
         patch.setattr("datamill.service.api.answers.predictions.predict_elsewhere", lambda *_: played)
         place = _build(folder)

@@ -1,0 +1,303 @@
+"""A coordinator with each text that users, packages and workers may send, and all that it then shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_origin, get_type_hints
+
+import msgspec
+from django.contrib.auth.models import User
+from integration.hostile.texts.inert import check_archive, find_problems
+from integration.hostile.texts.marked_texts import Marks
+from integration.hostile.texts.told_by_workers import list_messages, say_plain, vary_reports, write_report
+from integration.hostile.texts.walked_records import vary_texts, write_texts
+from integration.hostile.users.place import Place, count_writes
+from integration.hostile.users.routes import ROUTES
+from integration.hostile.users.samples import CHANGES, READS, Ask
+from integration.service.api_users import SCRIPT, describe_file, pack, store
+from integration.service.fleets import START_S, list_leases, make_phase, make_record
+
+from datamill.protocol.fleet import ArtifactFile, CredentialRequest, EnrolmentRequest, WorkerReport
+from datamill.service.api.api import api
+from datamill.service.api.schemas import RequestBody
+from datamill.service.coordinator.experiments.experiments import cancel_experiment
+from datamill.service.coordinator.step import step
+from datamill.service.models import (
+    Artifact,
+    Attempt,
+    FleetExperiment,
+    FleetWorker,
+    Publication,
+    StoredFile,
+)
+
+#: When the place was built, and all in it has happened.
+_NOW_S = START_S + 1000.0
+#: Records that machines send without the key of a user.
+_OF_MACHINES = {"api/workers/enrol": EnrolmentRequest, "api/workers/credential": CredentialRequest}
+
+
+def find_bodies() -> dict[str, type]:
+    """Return the record that each address of the API takes as a body."""
+    found: dict[str, type] = dict(_OF_MACHINES)
+    for prefix, router in api._routers:
+        for path, view in router.path_operations.items():
+            for operation in view.operations:
+                hints = get_type_hints(operation.view_func, include_extras=True).values()
+                for hint in hints:
+                    if get_origin(hint) is Annotated and any(
+                        isinstance(note, RequestBody) for note in hint.__metadata__
+                    ):
+                        route = re.sub("/+", "/", f"api/{prefix}/{path}").rstrip("/")
+                        found[route.replace("{", "<").replace("}", ">")] = hint.__origin__
+    return found
+
+
+_FIGURE = "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>"
+#: Addresses that are asked apart, and the one that would take Ada's feed away.
+_KEPT_APART = (
+    "api/experiments", "api/experiments/plan", "api/experiments/<number>/publish", "api/notices",
+)  # fmt: skip
+#: Names of attempts: what is told of another one is passed over.
+_PASSED_OVER = {"Output.attempt", "Taken.attempt", "Hello.attempts"}
+
+
+#: What the machine tells of a lease, by its number; of all others a sound record.
+_TOLD = {0: ("output", "gave_up"), 1: ("refused",), 2: ("output", "record"), 6: ("failed",), 7: ("record",)}
+
+
+class Scene:
+    """Sends texts, notes of each field whether it was refused, and reads whatever may show them."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.marks = Marks()
+        self.refused: set[str] = set()
+        self.taken: set[str] = set()
+        self.seen: set[str] = set()
+        self.problems: list[str] = []
+
+    def send(self, route: str, body: Any, to: Mapping[str, str]) -> Any:
+        """Send a body to an address of the API by POST, and look at the answer."""
+        who = "root" if ROUTES[route][1] in ("admin", "machine") else "ada"
+        answer, content = self.place.send(who, "POST", self.place.fill_route(route, to), body)
+        self.look(f"POST {route}", answer, content)
+        return answer
+
+    def look(self, where: str, answer: Any, content: str) -> None:
+        """Note what is wrong with an answer, and which fields are in it."""
+        told = content.encode("latin-1").decode("utf-8", "replace")
+        self.seen |= self.marks.find_fields(told)
+        found = find_problems(answer.headers.get("Content-Type", ""), told, answer.headers)
+        if answer.headers.get("Content-Type") == "application/zip" and answer.status_code == 200:
+            found += check_archive(content.encode("latin-1"))
+        self.problems += [f"{where}: {problem}" for problem in found]
+        if answer.status_code >= 500:
+            self.problems.append(f"{where}: answered with {answer.status_code}")
+
+    def note(self, field: str, *, refused: bool) -> None:
+        """Note what became of a field's text."""
+        (self.refused if refused else self.taken).add(field)
+
+    def try_bodies(self) -> None:
+        """Send each field of each body with a text, all others sound, and put everything back."""
+        for route, record in find_bodies().items():
+            asked = CHANGES[route][0]
+            for field, body in vary_texts(record, self._fill(asked), self.marks.write):
+                written = count_writes()
+                answer = self.send(route, body, asked.to)
+                self.note(field, refused=answer.status_code >= 400)
+                if count_writes() != written:
+                    self.place.restore()
+
+    def _fill(self, asked: Ask) -> Any:
+        sent = self.place.fill(asked.sends)
+        return json.loads(sent) if isinstance(sent, str) else sent
+
+    def try_reports(self) -> None:
+        """Tell each field of each report with a text, all others sound, and put everything back."""
+        worker_id, lease = self._find_worker(), self.place.lease
+        artifact = self._find_artifact("run.stdout")
+        for field, report in vary_reports(worker_id, lease, artifact, self.marks, _NOW_S):
+            self.note(field, refused=bool(say_plain(worker_id, report, _NOW_S)))
+            self.place.restore()
+
+    def _find_worker(self) -> str:
+        return FleetWorker.objects.get(name="one").worker_id
+
+    def _find_artifact(self, name: str) -> ArtifactFile:
+        """Return a file that the worker brought, under a name."""
+        brought = StoredFile.objects.get(kind="artifact", fileholder__holder=self._find_worker())
+        return ArtifactFile(name, brought.pk, brought.size_bytes)
+
+    def write_all(self, record: Any, sound: Any) -> Any:
+        """Return a sound record, as JSON has it, with the texts of all fields that were not refused."""
+        return write_texts(record, sound, self.marks.write, self.refused | _PASSED_OVER)
+
+    def keep_all(self) -> int:
+        """Have everything kept that was not refused; return the number of an experiment full of texts."""
+        ada = User.objects.get(username="ada")
+        for name in ("running", "held"):
+            cancel_experiment(int(self.place.values[name]), ada, _NOW_S)
+        self._keep_bodies()
+        self._say_hello(_NOW_S)
+        number = self._submit(ada)
+        self._run()
+        assert FleetExperiment.objects.get(pk=number).state == "completed"
+        # The same once more waits for its turn.
+        self._submit(ada)
+        return number
+
+    def _say_hello(self, now_s: float) -> None:
+        """Have the machine tell what it is, with all texts but its policy's, by which nothing would run."""
+        messages = list_messages(self.place.lease, self._find_artifact("run.stdout"))
+        report = write_report(self._find_worker(), messages["hello"], now_s)
+        full = self.write_all(WorkerReport, report)
+        full["content"]["policy"] = report["content"]["policy"]
+        self._say(full, now_s)
+
+    def _keep_bodies(self) -> None:
+        """Send each body with all its texts that are kept, but those that end what others need."""
+        for route, record in find_bodies().items():
+            if route in _KEPT_APART:
+                continue
+            asked = CHANGES[route][0]
+            sound = self._fill(asked)
+            full = self.write_all(record, sound)
+            if full != sound:
+                self.send(route, full, asked.to)
+
+    def _submit(self, ada: Any) -> int:
+        """Submit an experiment with a text wherever its file, its package and its factor can have one."""
+        level, formula = _quote(self._write_line("file: a level")), _quote("=cmd|'/C calc'!A0")
+        question = _quote(self.marks.write("file: the question"))
+        text = (
+            f'# {self._write_line("file: a comment")}\n[experiment]\nname = "full"\nquestion = {question}\n'
+            'replicates = 2\nseed = 5\n[[package]]\nname = "p1"\npath = "p1"\n[[package]]\nname = "p2"\n'
+            f'path = {_quote(self._write_line("file: a path"))}\n[[factor]]\npath = "weather"\n'
+            f"[factors]\nweather = [{level}, {formula}]\n"
+            '[coverage]\nmachine = "100%"\n[fleet]\nreboot = "never"\ndebug = "first"\n'
+        )
+        files = []
+        for name in ("p1", "p2"):
+            script = SCRIPT + self.marks.write(f"package {name}: a script").encode()
+            member = self._write_line(f"package {name}: the name of a file")
+            content = pack({"run.sh": script, "collect.sh": SCRIPT, member: b"x"})
+            digest = store(content, ada, self.marks.write(f"package {name}: its name in the store"))
+            files.append(describe_file(name, digest, len(content)))
+        summary = _quote(self.marks.write("factor: its summary"))
+        about = f'name = "weather"\nsummary = {summary}\nscope = "environment"\n'
+        verbs = dict.fromkeys(("levels", "set", "verify"), SCRIPT)
+        content = pack({"factor.toml": about.encode(), **verbs})
+        digest = store(content, ada, "weather", "factor")
+        self.send("api/factors", {"sha256": digest}, {})
+        files.append(describe_file("weather", digest, len(content), kind="factor"))
+        body = {"text": text, "packages": files, "options": {}}
+        record = find_bodies()["api/experiments"]
+        answer = self.send("api/experiments", self.write_all(record, body), {})
+        assert answer.status_code == 200, answer.content
+        return int(answer.json()["id"])
+
+    def _write_line(self, field: str) -> str:
+        """Return a text that may be on a line, in a name or a level: without what a machine would obey."""
+        text = "".join(letter for letter in self.marks.write(field) if letter.isprintable())
+        return text.replace("/", "∕").replace("\\", "∖")[:180]
+
+    def _run(self) -> None:
+        """Run the experiment to its end: trials print, are given up, refused and fail; others complete."""
+        now_s, number, worker_id = _NOW_S, 0, self._find_worker()
+        for _ in range(60):
+            now_s += 30.0
+            step(now_s)
+            lease = list_leases(now_s).get(worker_id)
+            if lease is None:
+                if not FleetExperiment.objects.filter(state__in=("debugging", "running")).exists():
+                    return
+                self._say_hello(now_s)
+                continue
+            messages = list_messages(lease, self._find_artifact(self._write_line("artifact: its name")[:60]))
+            for kind in _TOLD.get(number, ("sound",)):
+                report = write_report(worker_id, messages[kind.replace("sound", "record")], now_s)
+                if kind == "sound":
+                    # By a factor that was not read back as it was set nothing would be answered.
+                    report["content"]["record"] = msgspec.to_builtins(
+                        make_record(lease, run=make_phase(wall_time_ns=1000 + 17 * number))
+                    )
+                    self._say(report, now_s)
+                else:
+                    self._say(self.write_all(WorkerReport, report), now_s)
+            number += 1
+        raise AssertionError("the experiment does not end")
+
+    def _say(self, report: Any, now_s: float) -> None:
+        refused = say_plain(self._find_worker(), report, now_s)
+        assert not refused, refused
+
+    def list_outcomes(self) -> dict[str, str]:
+        """Return of each field whether its text was refused, or was shown by some address, or by none."""
+        return {
+            field: "refused" if field in self.refused else "shown" if field in self.seen else "unseen"
+            for field in sorted(self.marks.list_fields())
+        }
+
+    def publish(self, number: int) -> None:
+        """Publish an experiment with a text in each field."""
+        route = "api/experiments/<number>/publish"
+        body = self.write_all(find_bodies()[route], self._fill(CHANGES[route][0]))
+        answer = self.send(route, body, {"number": str(number)})
+        assert answer.status_code == 200, answer.content
+
+    def read_all(self, number: int) -> int:
+        """Read every address that may show something of it, as its owner and as an administrator."""
+        count = 0
+        # What was refused was told to who sent it.
+        self.seen.clear()
+        ended = self.place.values["ended"]
+        addresses = [(route, item.query) for route, item in READS.items()]
+        addresses += [
+            ("compare", f"id={number}&id={ended}"),
+            ("experiments/new/file", f"fork={number}"),
+            ("experiments/<int:experiment_id>/analysis", "verb=anova&factor=weather"),
+            ("experiments/<int:experiment_id>/report", "verb=tests&factor=weather"),
+            (_FIGURE, "verb=anova&factor=weather"),
+            (_FIGURE, "verb=summary"),
+        ]
+        asked = ((*item, to) for item in addresses for to in self._list_objects(item[0], number))
+        for route, query, to in asked:
+            for who in ("ada", "root"):
+                answer, content = self.place.ask(who, "GET", route, Ask(query=query, to=to))
+                self.look(f"GET {self.place.fill_route(route, to)}", answer, content)
+                count += answer.status_code == 200
+        return count
+
+    def _list_objects(self, route: str, number: int) -> Iterator[dict[str, str]]:
+        """Yield what an address is filled with: each object that holds texts."""
+        of = {"experiment_id": str(number), "number": str(number)}
+        if "trial_id" in route:
+            for attempt in Attempt.objects.filter(trial__experiment=number).select_related("trial"):
+                name = Artifact.objects.filter(attempt=attempt).values_list("name", flat=True).first()
+                yield of | {
+                    "trial_id": attempt.trial.trial_id, "number": str(attempt.number), "name": name or "none"
+                }  # fmt: skip
+        elif "workers" in route and "name>" in route:
+            yield from ({"name": name} for name in FleetWorker.objects.values_list("name", flat=True))
+        elif "factors" in route and "name>" in route:
+            yield from ({"name": name} for name in ("weather", "aslr"))
+        elif "sha256" in route:
+            packages = StoredFile.objects.filter(kind="package").values_list("pk", flat=True)
+            yield from ({"sha256": sha256} for sha256 in packages)
+        elif "figures" in route:
+            yield from (of | {"number": "0", "kind": kind} for kind in ("svg", "json"))
+        elif "<key>" in route or ":key>" in route:
+            kinds = ("txt", "bib", "cff") if "citation" in route else ("",)
+            keys = Publication.objects.values_list("pk", flat=True)
+            yield from ({"key": key, "kind": kind} for key in keys for kind in kinds)
+        else:
+            yield of
+
+
+def _quote(text: str) -> str:
+    """Return a text as TOML has it; pairs of surrogates, which JSON writes, are none to it."""
+    return json.dumps(text, ensure_ascii=False)
