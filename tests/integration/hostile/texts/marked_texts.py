@@ -23,6 +23,14 @@ def write_text(mark: str) -> str:
     )
 
 
+class Zeros:
+    """Gives each field a text with a zero character, which PostgreSQL cannot keep."""
+
+    def write(self, _field: str) -> str:
+        """Return the text."""
+        return "a\0b"
+
+
 class Marks:
     """Gives each field a text of its own, and knows by its mark where it came in."""
 

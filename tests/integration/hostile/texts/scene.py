@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_origin, get_type_hints
 import msgspec
 from django.contrib.auth.models import User
 from integration.hostile.texts.inert import check_archive, find_problems
-from integration.hostile.texts.marked_texts import Marks
+from integration.hostile.texts.marked_texts import Marks, Zeros
 from integration.hostile.texts.told_by_workers import list_messages, say_plain, vary_reports, write_report
 from integration.hostile.texts.walked_records import vary_texts, write_texts
 from integration.hostile.users.place import Place, count_writes
@@ -105,31 +105,36 @@ class Scene:
         """Send each field of each body with a text, all others sound, and put everything back."""
         for route, record in find_bodies().items():
             asked = CHANGES[route][0]
-            for field, body in vary_texts(record, self._fill(asked), self.marks.write):
+            for field, body in vary_texts(record, self.fill_body(asked), self.marks.write):
                 written = count_writes()
                 answer = self.send(route, body, asked.to)
                 self.note(field, refused=answer.status_code >= 400)
                 if count_writes() != written:
                     self.place.restore()
 
-    def _fill(self, asked: Ask) -> Any:
+    def fill_body(self, asked: Ask) -> Any:
+        """Return the sound body of a request, as JSON has it."""
         sent = self.place.fill(asked.sends)
         return json.loads(sent) if isinstance(sent, str) else sent
 
     def try_reports(self) -> None:
         """Tell each field of each report with a text, all others sound, and put everything back."""
-        worker_id, lease = self._find_worker(), self.place.lease
-        artifact = self._find_artifact("run.stdout")
-        for field, report in vary_reports(worker_id, lease, artifact, self.marks, _NOW_S):
-            self.note(field, refused=bool(say_plain(worker_id, report, _NOW_S)))
+        for field, report in self.vary_reports(self.marks):
+            self.note(field, refused=bool(say_plain(self.find_worker(), report, _NOW_S)))
             self.place.restore()
 
-    def _find_worker(self) -> str:
+    def vary_reports(self, marks: Marks | Zeros) -> Iterator[tuple[str, Any]]:
+        """Yield each field of each report of the worker, with the report in which that alone is not sound."""
+        artifact = self._find_artifact("run.stdout")
+        return vary_reports(self.find_worker(), self.place.lease, artifact, marks, _NOW_S)
+
+    def find_worker(self) -> str:
+        """Return the identity of Carol's machine."""
         return FleetWorker.objects.get(name="one").worker_id
 
     def _find_artifact(self, name: str) -> ArtifactFile:
         """Return a file that the worker brought, under a name."""
-        brought = StoredFile.objects.get(kind="artifact", fileholder__holder=self._find_worker())
+        brought = StoredFile.objects.get(kind="artifact", fileholder__holder=self.find_worker())
         return ArtifactFile(name, brought.pk, brought.size_bytes)
 
     def write_all(self, record: Any, sound: Any) -> Any:
@@ -153,7 +158,7 @@ class Scene:
     def _say_hello(self, now_s: float) -> None:
         """Have the machine tell what it is, with all texts but its policy's, by which nothing would run."""
         messages = list_messages(self.place.lease, self._find_artifact("run.stdout"))
-        report = write_report(self._find_worker(), messages["hello"], now_s)
+        report = write_report(self.find_worker(), messages["hello"], now_s)
         full = self.write_all(WorkerReport, report)
         full["content"]["policy"] = report["content"]["policy"]
         self._say(full, now_s)
@@ -164,7 +169,7 @@ class Scene:
             if route in _KEPT_APART:
                 continue
             asked = CHANGES[route][0]
-            sound = self._fill(asked)
+            sound = self.fill_body(asked)
             full = self.write_all(record, sound)
             if full != sound:
                 self.send(route, full, asked.to)
@@ -207,7 +212,7 @@ class Scene:
 
     def _run(self) -> None:
         """Run the experiment to its end: trials print, are given up, refused and fail; others complete."""
-        now_s, number, worker_id = _NOW_S, 0, self._find_worker()
+        now_s, number, worker_id = _NOW_S, 0, self.find_worker()
         for _ in range(60):
             now_s += 30.0
             step(now_s)
@@ -232,7 +237,7 @@ class Scene:
         raise AssertionError("the experiment does not end")
 
     def _say(self, report: Any, now_s: float) -> None:
-        refused = say_plain(self._find_worker(), report, now_s)
+        refused = say_plain(self.find_worker(), report, now_s)
         assert not refused, refused
 
     def list_outcomes(self) -> dict[str, str]:
@@ -245,7 +250,7 @@ class Scene:
     def publish(self, number: int) -> None:
         """Publish an experiment with a text in each field."""
         route = "api/experiments/<number>/publish"
-        body = self.write_all(find_bodies()[route], self._fill(CHANGES[route][0]))
+        body = self.write_all(find_bodies()[route], self.fill_body(CHANGES[route][0]))
         answer = self.send(route, body, {"number": str(number)})
         assert answer.status_code == 200, answer.content
 

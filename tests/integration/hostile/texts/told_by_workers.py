@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from integration.hostile.texts.marked_texts import Marks
+from integration.hostile.texts.marked_texts import Marks, Zeros
 from integration.hostile.texts.walked_records import list_text_fields, vary_texts
 from integration.service.fleets import make_inventory, make_phase, make_record
 
@@ -115,7 +115,7 @@ def say_plain(worker_id: str, report: Any, now_s: float) -> tuple[str, ...]:
 
 
 def vary_reports(
-    worker_id: str, lease: Lease, artifact: ArtifactFile, marks: Marks, now_s: float
+    worker_id: str, lease: Lease, artifact: ArtifactFile, marks: Marks | Zeros, now_s: float
 ) -> Iterator[tuple[str, Any]]:
     """Yield fields of all kinds of messages, each with the report in which that field alone is not sound."""
     for content in list_messages(lease, artifact).values():
