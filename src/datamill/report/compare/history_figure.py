@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from datamill.analysis.versions.history import VersionHistory
@@ -39,7 +40,8 @@ def draw_history(comparison: VersionComparison, history: VersionHistory | None =
     unit = f" ({scale.unit})" if scale.unit else ""
     y_title = f"mean {comparison.response}{unit}"
     step = max(1, -(-len(names) // _MOST_NAMES))
-    labels = "[" + ", ".join(f"'{_escape(name)}'" for name in names) + "][datum.value]"
+    # As JSON writes them, with quotes and ends of lines escaped, names end no text of the expression.
+    labels = f"{json.dumps(list(names))}[datum.value]"
     x = alt.X(
         "at:Q",
         title=None,
@@ -115,7 +117,3 @@ def draw_history(comparison: VersionComparison, history: VersionHistory | None =
     width = max(320, min(900, 26 * len(names)))
     chart = alt.layer(*layers).properties(width=width, height=280)
     return Figure("version-history", f"{comparison.response} by version", caption, chart.to_dict())
-
-
-def _escape(name: str) -> str:
-    return name.replace("\\", "\\\\").replace("'", "\\'")

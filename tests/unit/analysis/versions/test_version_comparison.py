@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from datamill.report.compare.history_figure import draw_history
 from datamill.report.compare.json import spell_comparison
 from datamill.report.compare.statement import state_comparison
 from datamill.report.compare.version_figure import draw_changes
+from datamill.report.figures.figure import write_figure
 from datamill.report.tables.envelope import write_json
 from datamill.report.tables.text import render_text
 from datamill.results.judgement.costs import RepetitionCosts
@@ -340,3 +343,14 @@ def test_a_build_that_one_version_lost_is_warned_about_as_it_widens_the_interval
     (warning,) = (text for text in comparison.warnings if "in common" in text)
     assert warning.startswith("off and on have 5 builds in common and 1 that only one of them has")
     assert "in common" not in " ".join(compare_versions([replace(whole, version="a"), whole]).warnings)
+
+
+def test_names_of_versions_end_no_text_in_the_figure_of_their_history(tmp_path: Path) -> None:
+    names = ["a\nb", "it's '+1+'", 'says "b"', "back\\", "line\u2028end", "</script>"]
+    versions = [make_version(name, [10.0 + at, 10.1 + at, 9.9 + at]) for at, name in enumerate(names)]
+    figure = draw_history(compare_versions(versions, consecutive=True))
+    labels = figure.chart["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]
+    assert json.loads(labels.removesuffix("[datum.value]")) == names
+    write_figure(figure, tmp_path / "history.svg")
+    drawn = ElementTree.parse(tmp_path / "history.svg").getroot()
+    assert "it's '+1+'" in [element.text for element in drawn.iter()]
