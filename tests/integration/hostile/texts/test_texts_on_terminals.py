@@ -13,7 +13,7 @@ import click
 import msgspec
 import pytest
 from click.testing import CliRunner
-from integration.hostile.texts.walked_records import make_plain
+from integration.hostile.texts.told.walked_records import make_plain
 
 from datamill.cli.console import clean_for_terminal
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from integration.hostile.texts.outcomes import OUTCOMES
-from integration.hostile.texts.scene import Scene, find_bodies
-from integration.hostile.texts.told_by_workers import list_fields_of_reports
-from integration.hostile.texts.walked_records import list_text_fields
+from integration.hostile.texts.told.bodies import find_bodies
+from integration.hostile.texts.told.outcomes import OUTCOMES
+from integration.hostile.texts.told.reports import list_fields_of_reports
+from integration.hostile.texts.told.scene import Scene
+from integration.hostile.texts.told.walked_records import list_text_fields
 from integration.hostile.users.built_place import building_place
 from integration.hostile.users.samples import CHANGES
 
@@ -33,7 +34,7 @@ def test_no_text_acts_in_what_is_shown(scene: Scene) -> None:
 def test_each_field_has_a_line_that_says_what_becomes_of_its_text(scene: Scene) -> None:
     found = scene.list_outcomes()
     assert found == OUTCOMES, (
-        "say in outcomes.py whether a text is refused, shown or unseen, once that is right"
+        "say in told/outcomes.py whether a text is refused, shown or unseen, once that is right"
     )
 
 

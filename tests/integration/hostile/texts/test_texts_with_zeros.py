@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from integration.hostile.texts.marked_texts import Zeros
-from integration.hostile.texts.scene import Scene, find_bodies
-from integration.hostile.texts.told_by_workers import say_plain
-from integration.hostile.texts.walked_records import vary_texts
+from integration.hostile.texts.told.bodies import find_bodies
+from integration.hostile.texts.told.reports import say_plain
+from integration.hostile.texts.told.scene import Scene
+from integration.hostile.texts.told.walked_records import vary_texts
 from integration.hostile.users.built_place import building_place
 from integration.hostile.users.place import read_tables
 from integration.hostile.users.samples import CHANGES

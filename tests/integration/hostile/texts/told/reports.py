@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from integration.hostile.texts.marked_texts import Marks, Zeros
-from integration.hostile.texts.walked_records import list_text_fields, vary_texts
+from integration.hostile.texts.told.walked_records import list_text_fields, vary_texts
 from integration.service.fleets import make_inventory, make_phase, make_record
 
 from datamill.protocol.fleet import (

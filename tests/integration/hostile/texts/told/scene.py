@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, get_origin, get_type_hints
+from typing import Any
 
 import msgspec
 from django.contrib.auth.models import User
 from integration.hostile.texts.inert import check_archive, find_problems
 from integration.hostile.texts.marked_texts import Marks, Zeros
-from integration.hostile.texts.told_by_workers import list_messages, say_plain, vary_reports, write_report
-from integration.hostile.texts.walked_records import vary_texts, write_texts
+from integration.hostile.texts.told.bodies import find_bodies
+from integration.hostile.texts.told.full_experiment import write_line, write_submission
+from integration.hostile.texts.told.reports import list_messages, say_plain, vary_reports, write_report
+from integration.hostile.texts.told.walked_records import vary_texts, write_texts
 from integration.hostile.users.place import Place, count_writes
 from integration.hostile.users.routes import ROUTES
 from integration.hostile.users.samples import CHANGES, READS, Ask
-from integration.service.api_users import SCRIPT, describe_file, pack, store
 from integration.service.fleets import START_S, list_leases, make_phase, make_record
 
-from datamill.protocol.fleet import ArtifactFile, CredentialRequest, EnrolmentRequest, WorkerReport
-from datamill.service.api.api import api
-from datamill.service.api.schemas import RequestBody
+from datamill.protocol.fleet import ArtifactFile, WorkerReport
 from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.step import step
 from datamill.service.models import (
@@ -35,26 +33,6 @@ from datamill.service.models import (
 
 #: When the place was built, and all in it has happened.
 _NOW_S = START_S + 1000.0
-#: Records that machines send without the key of a user.
-_OF_MACHINES = {"api/workers/enrol": EnrolmentRequest, "api/workers/credential": CredentialRequest}
-
-
-def find_bodies() -> dict[str, type]:
-    """Return the record that each address of the API takes as a body."""
-    found: dict[str, type] = dict(_OF_MACHINES)
-    for prefix, router in api._routers:
-        for path, view in router.path_operations.items():
-            for operation in view.operations:
-                hints = get_type_hints(operation.view_func, include_extras=True).values()
-                for hint in hints:
-                    if get_origin(hint) is Annotated and any(
-                        isinstance(note, RequestBody) for note in hint.__metadata__
-                    ):
-                        route = re.sub("/+", "/", f"api/{prefix}/{path}").rstrip("/")
-                        found[route.replace("{", "<").replace("}", ">")] = hint.__origin__
-    return found
-
-
 _FIGURE = "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>"
 #: Addresses that are asked apart, and the one that would take Ada's feed away.
 _KEPT_APART = (
@@ -62,8 +40,6 @@ _KEPT_APART = (
 )  # fmt: skip
 #: Names of attempts: what is told of another one is passed over.
 _PASSED_OVER = {"Output.attempt", "Taken.attempt", "Hello.attempts"}
-
-
 #: What the machine tells of a lease, by its number; of all others a sound record.
 _TOLD = {0: ("output", "gave_up"), 1: ("refused",), 2: ("output", "record"), 6: ("failed",), 7: ("record",)}
 
@@ -174,41 +150,14 @@ class Scene:
             if full != sound:
                 self.send(route, full, asked.to)
 
-    def _submit(self, ada: Any) -> int:
-        """Submit an experiment with a text wherever its file, its package and its factor can have one."""
-        level, formula = _quote(self._write_line("file: a level")), _quote("=cmd|'/C calc'!A0")
-        question = _quote(self.marks.write("file: the question"))
-        text = (
-            f'# {self._write_line("file: a comment")}\n[experiment]\nname = "full"\nquestion = {question}\n'
-            'replicates = 2\nseed = 5\n[[package]]\nname = "p1"\npath = "p1"\n[[package]]\nname = "p2"\n'
-            f'path = {_quote(self._write_line("file: a path"))}\n[[factor]]\npath = "weather"\n'
-            f"[factors]\nweather = [{level}, {formula}]\n"
-            '[coverage]\nmachine = "100%"\n[fleet]\nreboot = "never"\ndebug = "first"\n'
-        )
-        files = []
-        for name in ("p1", "p2"):
-            script = SCRIPT + self.marks.write(f"package {name}: a script").encode()
-            member = self._write_line(f"package {name}: the name of a file")
-            content = pack({"run.sh": script, "collect.sh": SCRIPT, member: b"x"})
-            digest = store(content, ada, self.marks.write(f"package {name}: its name in the store"))
-            files.append(describe_file(name, digest, len(content)))
-        summary = _quote(self.marks.write("factor: its summary"))
-        about = f'name = "weather"\nsummary = {summary}\nscope = "environment"\n'
-        verbs = dict.fromkeys(("levels", "set", "verify"), SCRIPT)
-        content = pack({"factor.toml": about.encode(), **verbs})
-        digest = store(content, ada, "weather", "factor")
-        self.send("api/factors", {"sha256": digest}, {})
-        files.append(describe_file("weather", digest, len(content), kind="factor"))
-        body = {"text": text, "packages": files, "options": {}}
+    def _submit(self, ada: User) -> int:
+        """Submit an experiment with a text wherever its file, its packages and its factor can have one."""
+        body, factor = write_submission(self.marks, ada)
+        self.send("api/factors", {"sha256": factor}, {})
         record = find_bodies()["api/experiments"]
         answer = self.send("api/experiments", self.write_all(record, body), {})
         assert answer.status_code == 200, answer.content
         return int(answer.json()["id"])
-
-    def _write_line(self, field: str) -> str:
-        """Return a text that may be on a line, in a name or a level: without what a machine would obey."""
-        text = "".join(letter for letter in self.marks.write(field) if letter.isprintable())
-        return text.replace("/", "∕").replace("\\", "∖")[:180]
 
     def _run(self) -> None:
         """Run the experiment to its end: trials print, are given up, refused and fail; others complete."""
@@ -222,7 +171,9 @@ class Scene:
                     return
                 self._say_hello(now_s)
                 continue
-            messages = list_messages(lease, self._find_artifact(self._write_line("artifact: its name")[:60]))
+            messages = list_messages(
+                lease, self._find_artifact(write_line(self.marks, "artifact: its name")[:60])
+            )
             for kind in _TOLD.get(number, ("sound",)):
                 report = write_report(worker_id, messages[kind.replace("sound", "record")], now_s)
                 if kind == "sound":
@@ -301,8 +252,3 @@ class Scene:
             yield from ({"key": key, "kind": kind} for key in keys for kind in kinds)
         else:
             yield of
-
-
-def _quote(text: str) -> str:
-    """Return a text as TOML has it; pairs of surrogates, which JSON writes, are none to it."""
-    return json.dumps(text, ensure_ascii=False)
