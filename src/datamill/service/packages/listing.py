@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
-from datamill.service.accounts import is_admin, list_visible_experiments
+from datamill.service.accounts import NotFoundError, is_admin, list_visible_experiments
 from datamill.service.coordinator.leasing.quarantines import list_quarantined
-from datamill.service.files.store import name_holder
+from datamill.service.files.rights import may_user_read
+from datamill.service.files.store import is_sha256, name_holder
 from datamill.service.models import ExperimentFile, FileHolder, StoredFile
 
 #: Versions of one name, and experiments of one package, that pages show.
@@ -77,6 +78,21 @@ def list_own_packages(user: User) -> QuerySet[StoredFile]:
     held = FileHolder.objects.filter(file=OuterRef("pk"), holder=name_holder(user))
     packages = StoredFile.objects.filter(kind__in=PACKAGE_KINDS, removed_unix_s=None)
     return packages.filter(Q(owner=user) | Exists(held))
+
+
+def find_package(user: User, sha256: str) -> StoredFile:
+    """Return a package that a user may read.
+
+    Raises:
+        NotFoundError: there is none of that digest, or the user may not read it.
+    """
+    found = None
+    if is_sha256(sha256) and may_user_read(user, sha256):
+        packages = StoredFile.objects.filter(pk=sha256, kind__in=PACKAGE_KINDS)
+        found = packages.select_related("owner").first()
+    if found is None:
+        raise NotFoundError("there is no such package that you may see")
+    return found
 
 
 def search_packages(user: User, found: QuerySet[StoredFile], words: Sequence[str]) -> QuerySet[StoredFile]:
