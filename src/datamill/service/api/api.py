@@ -16,7 +16,7 @@ from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.answers.answering import EarlyLookError
 from datamill.service.api import accounting, experiments, stream
-from datamill.service.api.answers import analyses, predictions, publications
+from datamill.service.api.answers import analyses, comparisons, predictions, publications
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
 from datamill.service.api.fleet import factors, packages, queueing, tables, workers
@@ -50,6 +50,7 @@ api.add_router("", notices.router)
 api.add_router("", room.router)
 api.add_router("", users.router)
 api.add_router("", analyses.router)
+api.add_router("", comparisons.router)
 api.add_router("", predictions.router)
 api.add_router("", publications.router)
 api.add_router("", queueing.router)

@@ -13,7 +13,8 @@ from datamill.service.accounts import NotFoundError, is_admin, list_visible_expe
 from datamill.service.coordinator.leasing.quarantines import list_quarantined
 from datamill.service.files.rights import may_user_read
 from datamill.service.files.store import is_sha256, name_holder
-from datamill.service.models import ExperimentFile, FileHolder, StoredFile
+from datamill.service.models import ExperimentFile, FileHolder, StoredFile, TrialCount
+from datamill.service.states import ENDED_EXPERIMENTS, TrialPurpose, TrialState
 
 #: Versions of one name, and experiments of one package, that pages show.
 MOST_SHOWN = 50
@@ -167,6 +168,31 @@ def describe_packages(user: User, files: Collection[StoredFile]) -> list[ShownPa
         )
         for file in files
     ]
+
+
+def choose_compared(user: User, name: str, versions: Sequence[str], most: int) -> list[int]:
+    """Return experiments whose results say how versions of a package differ, the oldest version first.
+
+    Of each version, given as the SHA-256 of its archive with the newest first, that is the latest experiment
+    with it under its own name that the user may see, that has ended, and of which trials counted.
+    """
+    counted = TrialCount.objects.filter(
+        experiment=OuterRef("experiment"),
+        purpose=TrialPurpose.DESIGN,
+        state=TrialState.COUNTED,
+        trials__gt=0,
+    )
+    rows = ExperimentFile.objects.filter(
+        Exists(counted),
+        sha256__in=versions,
+        kind="package",
+        name=name,
+        experiment__in=list_visible_experiments(user).values("pk"),
+        experiment__state__in=ENDED_EXPERIMENTS,
+    )
+    latest = dict(rows.order_by("experiment_id").values_list("sha256", "experiment_id"))
+    found = [latest[version] for version in versions if version in latest]
+    return found[:most][::-1]
 
 
 def list_uses(user: User, sha256: str) -> list[PackageUse]:

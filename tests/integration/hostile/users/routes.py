@@ -56,6 +56,8 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/rerun": ("visible", "visible"),
     "experiments/<int:experiment_id>/reruns": ("visible", None),
     "compare": ("member", None),
+    "compare/results": ("member", None),
+    "compare/figures/<int:number>.<figure:kind>": ("visible", None),
     # What was published is for everybody.
     "publications": ("open", None),
     "publications/<str:key>": ("open", None),
@@ -108,6 +110,8 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<experiment_id>/figures/<number>.<kind>": ("visible", None),
     "api/experiments/<number>/report": ("visible", None),
     "api/experiments/<number>/table.csv": ("visible", None),
+    "api/compare": ("visible", None),
+    "api/compare/figures/<number>.<kind>": ("visible", None),
     "api/packages": ("member", None),
     "api/packages/<sha256>": ("visible", None),
     "api/experiments/<number>/times": ("visible", None),

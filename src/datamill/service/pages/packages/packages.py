@@ -11,11 +11,13 @@ from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import NotFoundError, find_user
+from datamill.service.answers.compared.comparing import MOST_COMPARED
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.files.store import name_stored_file
 from datamill.service.packages.contents import read_contents
 from datamill.service.packages.listing import (
+    choose_compared,
     describe_names,
     describe_packages,
     find_package,
@@ -61,9 +63,11 @@ def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
     (package,) = describe_packages(user, [file])
     same = list_visible_packages(user).filter(name=file.name).select_related("owner")
     versions = describe_packages(user, list(same.order_by("-stored_unix_s")[:20]))
+    digests = [version.sha256 for version in versions]
     context: dict[str, object] = {
         "package": package,
         "versions": versions,
+        "compared": choose_compared(user, file.name, digests, MOST_COMPARED),
         "uses": list_uses(user, sha256),
     }
     try:
