@@ -42,7 +42,7 @@ COMPILE_TESTS := $(BIN)/pytest --collect-only --quiet >/dev/null 2>&1
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup demo rust-tests test check prove hostile nightly lint lint-python lint-rust bench simulate man \
+.PHONY: help setup demo rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
 	wheel wheel-check glossary rights clean
 
 help: ## list the targets
@@ -67,7 +67,11 @@ help: ## list the targets
 	@echo 'make rights   write docs/reference/rights.md: who may do what on a coordinator, from the table that is tried'
 	@echo 'make clean   remove what is built; keeps build/, where bundles are'
 
-setup: $(VENV)/.project $(WORKER) $(TRACER)
+# Each build leaves a processor idle in its last minutes: they run at once, also where `make` was given no -j.
+AT_ONCE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j3)
+
+setup:
+	@$(AT_ONCE) $(VENV)/.project $(WORKER) $(TRACER)
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
 $(VENV)/.uv: requirements/setup.txt
@@ -118,12 +122,14 @@ demo: setup
 	@$(BIN)/python studies/xz-vs-bzip2/prepare $(PREPARE_OPTIONS)
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
-# By itself for `make -j`: it takes the processor that the last minutes of the other builds leave idle.
+built:
+	@$(AT_ONCE) setup rust-tests
+
 rust-tests:
 	$(need-rust)
 	MAKEFLAGS= $(CARGO_TEST) --no-run
 
-test: setup
+test: built
 	@# Both, whatever the first finds.
 	@status=0; \
 	$(COMPILE_TESTS) & \
@@ -139,7 +145,7 @@ check: setup
 # Each process of pytest collects the tests once instead of twice, and none waits for the last one of a stage.
 # Without R the frozen answers still prove what they prove.
 prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
-prove: setup
+prove: built
 	@status=0; \
 	$(COMPILE_TESTS) & \
 	$(CARGO_TEST) --no-fail-fast || status=1; \

@@ -28,9 +28,7 @@ mod wrapping;
 
 pub use build_log::{BuildLook, read_compiler_log};
 pub use compilers::{CrossCompiler, find_cross_compilers, find_triplet};
-pub use factors::{
-    is_build_factor, is_listed_factor, lacks_build_level, observe_build_factors, offer_factors,
-};
+pub use factors::{is_listed_factor, lacks_build_level, observe_build_factors, offer_factors};
 pub use program::is_wrapped_program;
 pub use settings::WrapperSettings;
 pub use wrapping::{install_wrappers, run_wrapper};

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::digest::{digest, mix};
+use crate::digest::{digest, mix, spell};
 use crate::image::frames::read_frames;
 use crate::image::layout::Layout;
 use crate::image::slots::read_slots;
@@ -145,12 +145,11 @@ fn function(
             })
             .collect()
     };
-    let hexadecimal = |(first, second): (u64, u64)| format!("{first:016x}{second:016x}");
     Function {
         name: name.to_owned(),
-        code: hexadecimal(read.code),
-        code_without_lines: read.without_lines.map(hexadecimal),
-        code_without_names: read.without_names.map(hexadecimal),
+        code: spell(read.code),
+        code_without_lines: read.without_lines.map(spell),
+        code_without_names: read.without_names.map(spell),
         size: place.end - place.start,
         instructions: read.instructions,
         loops: read.loops,

@@ -31,9 +31,11 @@ pub struct Function {
     /// Digest of its code in the normal form.
     pub code: String,
     /// The same with line numbers that the compiler put in left out; null where it holds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_without_lines: Option<String>,
     /// The same with names of this program's functions and data left out, which a renaming changes; null where it names
     /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_without_names: Option<String>,
     /// Bytes.
     pub size: u64,
@@ -44,16 +46,22 @@ pub struct Function {
     /// The symbol in the file; empty where the file has no symbol.
     pub symbol: String,
     /// The function of which the compiler made this one: a part, a cold part, a clone for constants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clone_of: Option<String>,
     /// The source file, where the symbol table names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Other names of the same code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     /// Whom it calls, directly or by a jump at its end, each once, in the order in which the code first does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
     /// Named data and functions whose address it takes, each once, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refers_to: Vec<String>,
     /// Immediate operands that are not addresses, each once, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<i64>,
 }
 

@@ -384,7 +384,7 @@ pub enum ReportContent {
 pub enum RefusalReason {
     /// The machine's owner does not allow it.
     Policy,
-    /// A file could not be had or has another digest.
+    /// A file is missing, could not be fetched, or has another digest.
     File,
     /// There is no room on its disk.
     Disk,

@@ -53,6 +53,7 @@ class Compare(Analysis):
 
     `excluded` counts rows judged invalid, `put_aside` those that are no observations, by what they are.
     `units` has the means of each version's builds, or of what stands in for them, in ascending order.
+    `origins` says of each version, in their order, which argument it came from, counted from 0.
     """
 
     comparison: VersionComparison
@@ -62,6 +63,7 @@ class Compare(Analysis):
     basis: str
     put_aside: tuple[tuple[str, int], ...]
     units: Mapping[str, FloatArray]
+    origins: tuple[int, ...]
 
     @property
     def title(self) -> str:
@@ -185,6 +187,7 @@ def compare(
             mean.version: list_unit_means(values, mean.level)
             for mean, values in zip(comparison.means, versions, strict=True)
         },
+        tuple(place for place, source in enumerate(sources) for _ in source.versions),
     )
 
 

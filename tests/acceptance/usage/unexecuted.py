@@ -15,7 +15,7 @@ NOT_EXECUTED = {
         *("notices", "keys", "quotas", "queue", "workers", "users", "storage"),
         *("publish", "publications", "withdraw", "worker token", "worker join"),
         *("factors --register", "factors --fleet", "factors --forbid", "platforms scores"),
-        *("platforms predict --experiment", "selection collect --fleet"),
+        *("platforms predict --experiment", "selection collect --fleet", "compare --experiment"),
     ),
     "boots guests or makes their images": ("worker image", "worker guest-image", "worker lab"),
     "fetches sources from a network": ("new inserts", "run inserts"),

@@ -42,11 +42,6 @@ fn offer_with(tools: &Toolbox) -> Vec<FactorOffer> {
     factors.map(|factor| factor.offer(tools)).collect()
 }
 
-/// Whether a factor of this name is set while a package is built.
-pub fn is_build_factor(name: &str) -> bool {
-    find_factor(name).is_some()
-}
-
 /// Whether an offer of the factor of this name lists every level that a host has.
 pub fn is_listed_factor(name: &str) -> bool {
     find_factor(name).is_some_and(BuildFactor::is_listed)

@@ -1,9 +1,9 @@
 //! What stands at an address: a function, named data, a name of another file, or a nameless place.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use super::slots::{Slot, slot_of_stub};
+use super::slots::{Slot, Slots, slot_of_stub};
+use super::starts::Starts;
 use super::symbols::{Place, Symbols};
 use super::{Holding, Image, Section};
 use crate::names::stem;
@@ -29,25 +29,25 @@ pub(crate) struct Layout<'a> {
     pub(crate) functions: Vec<Place<'a>>,
     pub(crate) objects: Vec<Place<'a>>,
     pub(crate) marks: Vec<(u64, bool)>,
-    pub(crate) slots: HashMap<u64, Slot<'a>>,
-    pub(crate) boundaries: HashMap<u64, &'a str>,
-    function_starts: Vec<u64>,
-    object_starts: Vec<u64>,
+    pub(crate) slots: Slots<'a>,
+    /// Names of where sections begin and end, ascending by their addresses.
+    boundaries: Vec<(u64, &'a str)>,
+    function_starts: Starts,
+    object_starts: Starts,
     /// By what functions and data are known in another build.
     pub(crate) function_stems: Vec<Cow<'a, str>>,
     pub(crate) object_stems: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Layout<'a> {
-    pub(crate) fn new(
-        image: Image<'a>,
-        mut symbols: Symbols<'a>,
-        slots: HashMap<u64, Slot<'a>>,
-    ) -> Self {
+    pub(crate) fn new(image: Image<'a>, mut symbols: Symbols<'a>, slots: Slots<'a>) -> Self {
         part_overlaps(&mut symbols.functions, &image, true);
         part_overlaps(&mut symbols.objects, &image, false);
         let stems = |places: &[Place<'a>]| places.iter().map(|place| stem(place.symbol)).collect();
-        let starts = |places: &[Place<'a>]| places.iter().map(|place| place.start).collect();
+        let starts =
+            |places: &[Place<'a>]| Starts::new(places.iter().map(|place| place.start).collect());
+        let mut boundaries: Vec<_> = symbols.boundaries.into_iter().collect();
+        boundaries.sort_unstable();
         Self {
             function_starts: starts(&symbols.functions),
             object_starts: starts(&symbols.objects),
@@ -56,7 +56,7 @@ impl<'a> Layout<'a> {
             functions: symbols.functions,
             objects: symbols.objects,
             marks: symbols.marks,
-            boundaries: symbols.boundaries,
+            boundaries,
             image,
             slots,
         }
@@ -90,9 +90,9 @@ impl<'a> Layout<'a> {
 
     /// What the word at `slot` will hold, if the file or the loader says so.
     fn held(&self, slot: u64) -> Option<Target<'_>> {
-        let address = match self.slots.get(&slot) {
+        let address = match self.slots.at(slot) {
             Some(Slot::Name(name)) => return Some(Target::Import(name)),
-            Some(Slot::Here(address)) => *address,
+            Some(Slot::Here(address)) => address,
             None => self
                 .image
                 .pointer_at(slot)
@@ -111,14 +111,21 @@ impl<'a> Layout<'a> {
 
     /// Whether a function begins at `address`.
     pub(crate) fn begins(&self, address: u64) -> bool {
-        self.function_starts.binary_search(&address).is_ok()
+        self.function_starts.holds(address)
+    }
+
+    /// The name of where a section begins or ends, if `address` has one.
+    pub(crate) fn boundary_at(&self, address: u64) -> Option<&'a str> {
+        let index = self
+            .boundaries
+            .binary_search_by_key(&address, |(address, _)| *address)
+            .ok()?;
+        Some(self.boundaries[index].1)
     }
 }
 
-fn within(places: &[Place<'_>], starts: &[u64], address: u64) -> Option<(usize, u64)> {
-    let index = starts
-        .partition_point(|start| *start <= address)
-        .checked_sub(1)?;
+fn within(places: &[Place<'_>], starts: &Starts, address: u64) -> Option<(usize, u64)> {
+    let index = starts.up_to(address).checked_sub(1)?;
     (address < places[index].end).then(|| (index, address - places[index].start))
 }
 

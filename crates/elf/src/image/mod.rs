@@ -4,6 +4,7 @@ pub(crate) mod build;
 pub(crate) mod frames;
 pub(crate) mod layout;
 pub(crate) mod slots;
+mod starts;
 pub(crate) mod symbols;
 
 use object::{Architecture, Object, ObjectKind, ObjectSection, SectionFlags, SectionKind};

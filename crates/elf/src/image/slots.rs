@@ -1,7 +1,5 @@
 //! Words that the loader fills, and the stubs that jump through them.
 
-use std::collections::HashMap;
-
 use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
 use super::{Image, Machine};
@@ -15,14 +13,33 @@ pub(crate) enum Slot<'a> {
     Here(u64),
 }
 
-/// Words that the loader fills, by their address.
-pub(crate) fn read_slots<'a>(
-    file: &'a object::File<'a>,
-    image: &Image<'a>,
-) -> HashMap<u64, Slot<'a>> {
-    let mut slots = HashMap::new();
+/// Words that the loader fills, ascending by their addresses: most questions are about neighbours.
+#[derive(Default)]
+pub(crate) struct Slots<'a>(Vec<(u64, Slot<'a>)>);
+
+impl<'a> Slots<'a> {
+    /// What the loader writes into the word at `address`.
+    pub(crate) fn at(&self, address: u64) -> Option<Slot<'a>> {
+        let index = self
+            .0
+            .binary_search_by_key(&address, |(address, _)| *address)
+            .ok()?;
+        Some(self.0[index].1)
+    }
+
+    /// The words from `start` up to `end`, which is left out.
+    pub(crate) fn between(&self, start: u64, end: u64) -> &[(u64, Slot<'a>)] {
+        let first = self.0.partition_point(|(address, _)| *address < start);
+        let after = first + self.0[first..].partition_point(|(address, _)| *address < end);
+        &self.0[first..after]
+    }
+}
+
+/// Words that the loader fills.
+pub(crate) fn read_slots<'a>(file: &'a object::File<'a>, image: &Image<'a>) -> Slots<'a> {
+    let mut slots = Vec::new();
     let Some(relocations) = file.dynamic_relocations() else {
-        return slots;
+        return Slots(slots);
     };
     let table = file.dynamic_symbol_table();
     for (address, relocation) in relocations {
@@ -50,9 +67,13 @@ pub(crate) fn read_slots<'a>(
                 None => continue,
             },
         };
-        slots.insert(address, slot);
+        slots.push((address, slot));
     }
-    slots
+    // The loader goes through them in order: of two for one word the last one holds.
+    slots.reverse();
+    slots.sort_by_key(|(address, _)| *address);
+    slots.dedup_by_key(|(address, _)| *address);
+    Slots(slots)
 }
 
 /// The word through which the stub at `address` jumps.

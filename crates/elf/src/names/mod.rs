@@ -21,6 +21,10 @@ const CLONES: [&str; 9] = [
 
 /// The symbol as people read it: C++ and Rust demangled, marks of clones kept.
 pub(crate) fn shown(symbol: &str) -> String {
+    // C has most names, and both demanglers search them to their ends.
+    if !symbol.starts_with(['_', 'Z', 'R']) {
+        return symbol.to_owned();
+    }
     let (base, marks) = split_marks(symbol);
     let readable = if base.starts_with("_Z") && !is_rust(base) {
         cpp_demangle::Symbol::new(base)

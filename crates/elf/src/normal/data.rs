@@ -1,7 +1,9 @@
 //! What named data hold, without where they and what they point to lie.
 
+use rayon::prelude::*;
+
 use super::texts::text_in;
-use crate::digest::mix;
+use crate::digest::digest;
 use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
 use crate::image::slots::Slot;
@@ -21,19 +23,17 @@ pub(crate) fn content_of(layout: &Layout<'_>) -> Vec<DataObject> {
             .map(|place| (shown(place.symbol), place.file))
             .collect(),
     );
-    let mut form = Vec::new();
     layout
         .objects
-        .iter()
+        .par_iter()
         .zip(names)
-        .map(|(place, name)| {
+        .map_init(Vec::new, |form, (place, name)| {
             form.clear();
             let section = layout.image.section_at(place.start);
-            write(layout, place.start, place.end, &mut form);
-            let (first, second) = mix(&form);
+            write(layout, place.start, place.end, form);
             DataObject {
                 name,
-                content: format!("{first:016x}{second:016x}"),
+                content: digest(form),
                 size: place.end - place.start,
                 section: section.map_or("", |section| section.name).to_owned(),
             }
@@ -43,52 +43,51 @@ pub(crate) fn content_of(layout: &Layout<'_>) -> Vec<DataObject> {
 
 fn write(layout: &Layout<'_>, start: u64, end: u64, form: &mut Vec<u8>) {
     form.extend_from_slice(&(end - start).to_le_bytes());
-    let Some(section) = layout.image.section_at(start) else {
-        return;
-    };
     let bytes = layout.image.bytes_from(start).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(usize::try_from(end - start).unwrap_or(0))];
-    if section.holding == Holding::Zero
-        || section.holding == Holding::Constant && layout.slots.is_empty() && layout.image.movable
-    {
-        form.extend_from_slice(bytes);
-        return;
+    if layout.image.movable {
+        write_filled(layout, bytes, start, form);
+    } else {
+        write_fixed(layout, bytes, start, form);
     }
-    let width = layout.image.machine.pointer() as u64;
-    let mut address = start;
-    while address < start + bytes.len() as u64 {
+}
+
+/// Where the loader chooses the addresses, only words that it fills point to anything.
+fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>) {
+    let width = layout.image.machine.pointer();
+    let mut next = 0;
+    for (address, slot) in layout.slots.between(start, start + bytes.len() as u64) {
         let offset = (address - start) as usize;
-        let aligned = address.is_multiple_of(width) && offset + width as usize <= bytes.len();
-        match if aligned {
-            pointed(layout, address)
-        } else {
-            None
-        } {
-            Some(target) => {
-                point(layout, target, form);
-                address += width;
-            }
-            None => {
-                let step = if aligned { width as usize } else { 1 };
-                form.extend_from_slice(&bytes[offset..(offset + step).min(bytes.len())]);
-                address += step as u64;
-            }
+        if !address.is_multiple_of(width as u64) || offset + width > bytes.len() {
+            continue;
         }
+        form.extend_from_slice(&bytes[next..offset]);
+        point(layout, *slot, form);
+        next = offset + width;
+    }
+    form.extend_from_slice(&bytes[next..]);
+}
+
+/// Where the linker fixed addresses, each aligned word may be one.
+fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>) {
+    let width = layout.image.machine.pointer();
+    let unaligned = (start.wrapping_neg() % width as u64) as usize;
+    let (head, words) = bytes.split_at(unaligned.min(bytes.len()));
+    form.extend_from_slice(head);
+    let mut address = start + head.len() as u64;
+    for word in words.chunks(width) {
+        match pointed(layout, address).filter(|_| word.len() == width) {
+            Some(target) => point(layout, target, form),
+            None => form.extend_from_slice(word),
+        }
+        address += width as u64;
     }
 }
 
 /// What the word at `address` points to.
-enum Pointed<'l> {
-    Name(&'l str),
-    Here(u64),
-}
-
-fn pointed<'l>(layout: &'l Layout<'_>, address: u64) -> Option<Pointed<'l>> {
-    match layout.slots.get(&address) {
-        Some(Slot::Name(name)) => return Some(Pointed::Name(name)),
-        Some(Slot::Here(target)) => return Some(Pointed::Here(*target)),
-        None if layout.image.movable => return None,
-        None => {}
+fn pointed<'l>(layout: &'l Layout<'_>, address: u64) -> Option<Slot<'l>> {
+    if let Some(slot) = layout.slots.at(address) {
+        return Some(slot);
     }
     let value = layout.image.pointer_at(address)?;
     let section = layout.image.section_at(value)?;
@@ -96,7 +95,7 @@ fn pointed<'l>(layout: &'l Layout<'_>, address: u64) -> Option<Pointed<'l>> {
         Holding::Code => layout.begins(value) || is_label(layout, address, value),
         _ => !section.name.starts_with(".eh_frame"),
     };
-    meant.then_some(Pointed::Here(value))
+    meant.then_some(Slot::Here(value))
 }
 
 /// Whether a word is one of a table of labels: the next one or the one before lies in the same function. Three letters
@@ -116,7 +115,7 @@ fn is_label(layout: &Layout<'_>, address: u64, value: u64) -> bool {
         })
 }
 
-fn point(layout: &Layout<'_>, target: Pointed<'_>, form: &mut Vec<u8>) {
+fn point(layout: &Layout<'_>, target: Slot<'_>, form: &mut Vec<u8>) {
     let mut named = |kind: u8, name: &str, offset: u64| {
         form.push(kind);
         form.extend_from_slice(name.as_bytes());
@@ -124,8 +123,8 @@ fn point(layout: &Layout<'_>, target: Pointed<'_>, form: &mut Vec<u8>) {
         form.extend_from_slice(&offset.to_le_bytes());
     };
     let address = match target {
-        Pointed::Name(name) => return named(b'N', name, 0),
-        Pointed::Here(address) => address,
+        Slot::Name(name) => return named(b'N', name, 0),
+        Slot::Here(address) => address,
     };
     match layout.resolve(address) {
         Target::Function(index, offset) => named(b'F', &layout.function_stems[index], offset),

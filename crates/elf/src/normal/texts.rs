@@ -1,9 +1,11 @@
 //! What nameless constants hold.
 
+use std::ffi::CStr;
+
 /// The text at the beginning of `bytes` up to its zero, if it is one of at most 4096 bytes.
 pub(super) fn text_in(bytes: &[u8]) -> Option<&[u8]> {
-    let end = bytes.iter().take(4097).position(|byte| *byte == 0)?;
-    let text = &bytes[..end];
+    let text = CStr::from_bytes_until_nul(&bytes[..bytes.len().min(4097)]).ok()?;
+    let text = text.to_bytes();
     text.iter()
         .all(|byte| *byte >= 0x20 && *byte != 0x7f || b"\t\n\r\x1b\x07\x08\x0b\x0c".contains(byte))
         .then_some(text)

@@ -7,8 +7,8 @@ use iced_x86::{
 
 use super::form::Form;
 use super::texts::text_in;
-use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
+use crate::image::{Holding, Machine};
 
 pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form: &mut Form) {
     let mut decoder = Decoder::with_ip(bits, code, start, DecoderOptions::NONE);
@@ -57,10 +57,14 @@ pub(super) fn read(layout: &Layout<'_>, code: &[u8], start: u64, bits: u32, form
         if matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test) {
             form.compared(None);
         }
-        let places = decoder.get_constant_offsets(&instruction);
         let position = form.position();
         form.raw(bytes);
-        operands(layout, &instruction, &places, position, bits, form);
+        let address = displaced(layout, &instruction, bits);
+        // Where its constants stand is found by reading the instruction again, and most have none.
+        if address.is_some() || has_immediate(&instruction) {
+            let places = decoder.get_constant_offsets(&instruction);
+            operands(layout, &instruction, &places, address, position, form);
+        }
         match flow {
             FlowControl::IndirectCall | FlowControl::Call => form.call_unknown(),
             FlowControl::IndirectBranch => form.jump_unknown(layout),
@@ -106,13 +110,11 @@ fn operands(
     layout: &Layout<'_>,
     instruction: &Instruction,
     places: &ConstantOffsets,
+    address: Option<u64>,
     position: usize,
-    bits: u32,
     form: &mut Form,
 ) {
-    if places.has_displacement()
-        && let Some(address) = displaced(layout, instruction, places, bits)
-    {
+    if let Some(address) = address {
         form.blank(
             position + places.displacement_offset(),
             places.displacement_size(),
@@ -162,22 +164,24 @@ fn operands(
         form.constant(value as i64);
     }
     form.compared((instruction.mnemonic() == Mnemonic::Cmp).then_some(value));
-    if is_argument(instruction, destination, bits) {
+    if is_argument(instruction, destination, layout.image.machine) {
         form.argument(value as i64, place, length);
     }
 }
 
+/// Whether an operand is a constant: the last one, or of an instruction such as `out` the first.
+fn has_immediate(instruction: &Instruction) -> bool {
+    let is_immediate = |kind| (OpKind::Immediate8..=OpKind::Immediate32to64).contains(&kind);
+    let last = instruction.op_count().saturating_sub(1);
+    is_immediate(instruction.op_kind(last)) || is_immediate(instruction.op0_kind())
+}
+
 /// The address that a memory operand names by itself.
-fn displaced(
-    layout: &Layout<'_>,
-    instruction: &Instruction,
-    places: &ConstantOffsets,
-    bits: u32,
-) -> Option<u64> {
+fn displaced(layout: &Layout<'_>, instruction: &Instruction, bits: u32) -> Option<u64> {
     if instruction.is_ip_rel_memory_operand() {
         return Some(instruction.ip_rel_memory_address());
     }
-    if places.displacement_size() < 4 || instruction.segment_prefix() != Register::None {
+    if instruction.memory_displ_size() < 4 || instruction.segment_prefix() != Register::None {
         return None;
     }
     let displacement = instruction.memory_displacement64();
@@ -214,7 +218,7 @@ fn immediate_address(layout: &Layout<'_>, instruction: &Instruction, value: u64)
     ) {
         return None;
     }
-    if layout.boundaries.contains_key(&value) {
+    if layout.boundary_at(value).is_some() {
         return Some(value);
     }
     let section = layout.image.section_at(value)?;
@@ -247,15 +251,15 @@ fn is_pointed_to(layout: &Layout<'_>, address: u64) -> bool {
 }
 
 /// Whether a constant becomes an argument: by the registers of the System V convention, or on i386 on the stack.
-fn is_argument(instruction: &Instruction, destination: Register, bits: u32) -> bool {
+fn is_argument(instruction: &Instruction, destination: Register, machine: Machine) -> bool {
     use Register::{ECX, EDI, EDX, ESI, R8D, R9D, RCX, RDI, RDX, RSI};
     match instruction.mnemonic() {
-        Mnemonic::Mov if bits == 64 => matches!(
+        Mnemonic::Mov if machine == Machine::X86_64 => matches!(
             destination,
             EDI | ESI | EDX | ECX | R8D | R9D | RDI | RSI | RDX | RCX | Register::R8 | Register::R9
         ),
         Mnemonic::Mov => instruction.memory_base() == Register::ESP,
-        Mnemonic::Push => bits == 32,
+        Mnemonic::Push => machine == Machine::I386,
         _ => false,
     }
 }

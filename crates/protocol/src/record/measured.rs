@@ -52,7 +52,7 @@ pub struct CounterFacts {
     /// Name of the event: `cycles`, `instructions`, `cache_references`, `cache_misses`, `branches`,
     /// `branch_misses`, `context_switches`, `cpu_migrations`, `page_faults`, `task_clock_ns`.
     pub name: String,
-    /// Count, scaled to the whole phase when the counter was multiplexed; absent when it could not be had.
+    /// Count, scaled to the whole phase when the counter was multiplexed; absent when it could not be read.
     pub value: Option<u64>,
     /// Why there is no value, or that it is scaled; empty when it is exact.
     pub reason: String,

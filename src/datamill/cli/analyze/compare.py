@@ -9,9 +9,24 @@ from typing import get_args
 import click
 
 from datamill.analysis.versions.version_comparison import VersionAdjustment
+from datamill.cli.analyze.fleet.compared_experiments import (
+    ask_comparison,
+    build_question,
+    put_out_comparison,
+    refuse_files_beside,
+)
+from datamill.cli.console import print_clean
+from datamill.cli.coordinator.coordinator_client import connect
+from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.tables.data import confidence_option, seed_option
 from datamill.cli.tables.nested_options import nested_options
-from datamill.cli.tables.output import output_options, put_out, refuse_bad_files
+from datamill.cli.tables.output import (
+    choose_form,
+    output_options,
+    put_out,
+    refuse_bad_files,
+    refuse_two_forms,
+)
 from datamill.cli.verbs import DataArgument
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction
@@ -23,13 +38,14 @@ _EXIT_WORSE = 1
 
 
 @click.command(short_help="Has performance changed between versions?")
-@click.argument(
-    "files",
-    metavar="A [B …]",
-    cls=DataArgument,
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path),
+@click.argument("files", metavar="[A B …]", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--experiment",
+    "experiments",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="ID",
+    help="Compare the results of this experiment of a coordinator and of others; give it two to eight times.",
 )
 @nested_options
 @click.option("--baseline", metavar="NAME", default="", help="Version to compare with [the first].")
@@ -78,8 +94,10 @@ _EXIT_WORSE = 1
 )
 @seed_option
 @output_options("Draw the changes, or with --series the history")
+@coordinator_options
 def compare(
     files: Sequence[Path],
+    experiments: Sequence[int],
     asked: AskedNested,
     baseline: str,
     series: bool,
@@ -94,6 +112,8 @@ def compare(
     figure_file: Path | None,
     html_file: Path | None,
     as_json: bool,
+    url: str | None,
+    key: str | None,
 ) -> None:
     """Compare versions by their means over builds: changed, unchanged, or too early to tell.
 
@@ -105,34 +125,76 @@ def compare(
     interval otherwise leaves out 0. Else the data cannot tell yet, and the output says how many builds
     would. The exit status is 0 whatever the verdict, unless --check is given.
 
+    With --experiment the coordinator compares experiments that have ended, each a version, on the first
+    response and package that all have, and of factors that vary at the first level that all have;
+    --response and --where choose others.
+
     \b
       datamill compare old.csv new.csv
       datamill compare my-bundle/ --baseline gcc-12 --threshold 2% --check worse
       datamill compare nightly.csv --series --figure history.svg
+      datamill compare --experiment 12 --experiment 15 --where package=sort
     """  # noqa: D301 - click needs the backspace itself
     refuse_bad_files(figure_file, html_file)
+    levels, share = _parse_conditions(conditions), parse_share(threshold, where="--threshold")
+    if experiments:
+        refuse_two_forms(as_json=as_json)
+        refuse_files_beside(files, asked, figure_file, html_file)
+        question = build_question(
+            experiments,
+            levels,
+            response=asked.get("response", ""),
+            series=str(series).lower(),
+            baseline=baseline,
+            threshold=share,
+            confidence=confidence,
+            alpha=alpha,
+            adjust=adjust,
+            direction=direction,
+            seed=seed,
+            form=choose_form(),
+        )
+        with connect(url, key) as coordinator:
+            answered = ask_comparison(coordinator, question)
+            if check and answered.head.worse is None:
+                raise _refuse_to_check(answered.head.response)
+            put_out_comparison(coordinator, answered, figure_file=figure_file, as_json=as_json)
+        if check:
+            _exit_where_worse(answered.head.worse or (), threshold)
+        return
+    if not files:
+        raise DataArgument.refuse(click.get_current_context(), "A [B …]")
     result = analysis.compare(
         *files,
         baseline=baseline,
         series=series,
-        threshold=parse_share(threshold, where="--threshold"),
+        threshold=share,
         confidence=confidence,
         alpha=alpha,
         adjust=adjust,
         direction=direction,
-        where=_parse_conditions(conditions),
+        where=levels,
         seed=seed,
         **asked,
     )
     if check and result.comparison.direction is None:
-        raise InputError(
-            f"it was not stated whether higher or lower {result.comparison.response} is worse",
-            where="--check",
-            remedy="Say which is better: --direction lower or --direction higher.",
-        )
+        raise _refuse_to_check(result.comparison.response)
     put_out(result, figure_file=figure_file, html_file=html_file, as_json=as_json)
-    if check and result.worse:
-        click.echo(f"datamill: worse by more than {threshold}: {', '.join(result.worse)}", err=True)
+    if check:
+        _exit_where_worse(result.worse, threshold)
+
+
+def _refuse_to_check(response: str) -> InputError:
+    return InputError(
+        f"it was not stated whether higher or lower {response} is worse",
+        where="--check",
+        remedy="Say which is better: --direction lower or --direction higher.",
+    )
+
+
+def _exit_where_worse(worse: Sequence[str], threshold: str) -> None:
+    if worse:
+        print_clean(f"datamill: worse by more than {threshold}: {', '.join(worse)}", err=True)
         click.get_current_context().exit(_EXIT_WORSE)
 
 

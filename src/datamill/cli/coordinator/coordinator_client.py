@@ -6,10 +6,10 @@ import hashlib
 import ipaddress
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -31,6 +31,8 @@ from datamill.protocol.api.plans import RefusedSubmission, SubmissionPlan
 from datamill.protocol.api.problems import Problem
 
 T = TypeVar("T")
+#: What an address is asked with.
+Parameter: TypeAlias = str | int | float | Sequence[str] | Sequence[int]
 _CONNECT_TIMEOUT_S = 10.0
 #: Large designs take the coordinator a while to plan.
 _READ_TIMEOUT_S = 600.0
@@ -100,8 +102,10 @@ class CoordinatorClient:
         """Close the connection."""
         self._client.close()
 
-    def get(self, path: str, kind: type[T], **parameters: str | int) -> T:
+    def get(self, path: str, kind: type[T], **parameters: Parameter) -> T:
         """Return the record, or the list of records, at a path below `/api`.
+
+        A parameter that is a sequence is sent once for each of its values.
 
         Raises:
             UnknownAnswerError: when the answer is not that record.

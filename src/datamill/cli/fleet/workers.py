@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import click
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datamill.cli.console import make_table_console, print_clean
-from datamill.cli.coordinator.coordinator_client import connect
+from datamill.cli.coordinator.coordinator_client import CoordinatorClient, connect
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.coordinator.group_options import connect_in_group, keep_options
 from datamill.cli.json_answer import spell_answer
@@ -20,6 +21,8 @@ from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.quantities import format_duration
 from datamill.protocol.api.fleet.workers import WorkerLine
 
+#: Machines in one answer of the API.
+_PAGE = 1000
 _STATE_STYLES = {
     "idle": "green",
     "busy": "cyan",
@@ -40,7 +43,7 @@ def workers(context: click.Context, as_json: bool, url: str | None, key: str | N
         keep_options(context, url, key)
         return
     with connect(url, key) as coordinator:
-        found = coordinator.get("/workers", list[WorkerLine])
+        found = list(list_workers(coordinator))
     if as_json:
         click.echo(
             spell_answer(
@@ -90,6 +93,17 @@ def workers(context: click.Context, as_json: bool, url: str | None, key: str | N
         if worker.state_reason:
             why = f"{worker.name} is {worker.state}: {worker.state_reason}"
             console.print(Text(why, style="dim"))
+
+
+def list_workers(coordinator: CoordinatorClient) -> Iterator[WorkerLine]:
+    """Yield all machines of the fleet by name, a page at a time."""
+    after = ""
+    while True:
+        page = coordinator.get("/workers", list[WorkerLine], after=after)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1].name
 
 
 def _change(context: click.Context, verb: str, name: str, url: str | None, key: str | None) -> None:

@@ -17,7 +17,6 @@ from datamill.cli.console import make_console
 from datamill.cli.coordinator.coordinator_settings import coordinator_options, read_settings
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.accounts import MachineToken, TokenRequest
-from datamill.protocol.api.fleet.workers import WorkerLine
 
 if TYPE_CHECKING:
     from datamill.guests.images.image import GuestImage
@@ -153,8 +152,10 @@ def _serve(machines: Any, coordinator: Any, *, live: bool, console: Any) -> None
 
 
 def _ask_states(coordinator: Any) -> dict[str, str]:
+    from datamill.cli.fleet.workers import list_workers
+
     try:
-        return {worker.name: worker.state for worker in coordinator.get("/workers", list[WorkerLine])}
+        return {worker.name: worker.state for worker in list_workers(coordinator)}
     except InputError as error:
         return {"": str(error)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 import msgspec
 from msgspec.structs import asdict
@@ -20,6 +22,9 @@ from datamill.experiment.quantities import parse_share
 from datamill.protocol.api.plans import SubmissionPlan
 from datamill.protocol.api.publications import AcceptedRerun, RerunLine, RerunRequest
 from datamill.protocol.api.submissions import ExperimentSource, SubmissionRequest
+
+#: Re-runs in one answer of the API.
+_PAGE = 1000
 
 
 @click.command()
@@ -69,8 +74,19 @@ def rerun(
     print_clean(f"{name_command()} rerun {number} --verdicts")
 
 
+def _list_reruns(number: int, coordinator: CoordinatorClient) -> Iterator[RerunLine]:
+    """Yield all re-runs of an experiment, the latest first, a page at a time."""
+    before = 0
+    while True:
+        page = coordinator.get(f"/experiments/{number}/reruns", list[RerunLine], before=before)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        before = page[-1].id
+
+
 def _print_verdicts(number: int, coordinator: CoordinatorClient, *, as_json: bool) -> None:
-    found = coordinator.get(f"/experiments/{number}/reruns", list[RerunLine])
+    found = list(_list_reruns(number, coordinator))
     done = [item for item in found if item.verdict]
     same = sum(item.verdict == "reproduced" for item in done)
     told = f"Experiment {number} has {count_nouns(len(found), 're-run')}"

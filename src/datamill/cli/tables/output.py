@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -94,6 +95,16 @@ def refuse_bad_files(figure_file: Path | None, html_file: Path | None) -> None:
             raise InputError("there is no such folder", where=str(file.parent), remedy="Make it first.")
 
 
+def refuse_two_forms(*, as_json: bool) -> None:
+    """Refuse JSON and tables at once: both go to standard output.
+
+    Raises:
+        InputError: both are asked for.
+    """
+    if as_json and click.get_current_context().meta.get(_FORM) is not None:
+        raise InputError("--json and --to ask for two outputs", remedy="Leave one of them out.")
+
+
 def put_out(
     analysis: Analysis,
     *,
@@ -107,17 +118,14 @@ def put_out(
     Raises:
         InputError: JSON and tables are asked for at once, or as `Analysis.tables`.
     """
-    if as_json and click.get_current_context().meta.get(_FORM) is not None:
-        raise InputError("--json and --to ask for two outputs", remedy="Leave one of them out.")
+    refuse_two_forms(as_json=as_json)
     if figure_file is not None:
         with use_short_names(analysis.label_groups()):
             figure = shorten_figure(draw() if draw is not None else _choose_figure(analysis))
             write_titled(figure, figure_file)
     if html_file is not None:
         html_file.write_text(analysis.page(), encoding="utf-8")
-    working = click.get_current_context().meta.get(KEY)
-    if working is not None:
-        working.stop()
+    stop_working()
     meta = click.get_current_context().meta
     form: TableForm | None = meta.get(_FORM)
     if form is not None:
@@ -126,6 +134,20 @@ def put_out(
         shown = analysis.json() if as_json else analysis.show(verbose=bool(meta.get(_VERBOSE)))
         # Names and levels are those of a table that others may have made.
         click.echo(shown if as_json else clean_for_terminal(shown))
+
+
+def choose_form() -> TableForm | Literal["text", "verbose"]:
+    """Return how this call's result is printed, unless as JSON."""
+    meta = click.get_current_context().meta
+    form: TableForm | None = meta.get(_FORM)
+    return form or ("verbose" if meta.get(_VERBOSE) else "text")
+
+
+def stop_working() -> None:
+    """End the sign of life of this call, before its result is printed."""
+    working = click.get_current_context().meta.get(KEY)
+    if working is not None:
+        working.stop()
 
 
 def _choose_figure(analysis: Analysis) -> Figure:

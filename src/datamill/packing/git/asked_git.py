@@ -15,7 +15,7 @@ _MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTO
 
 
 class RevisionError(Exception):
-    """A revision cannot be had; `key` of the package's table is what to correct."""
+    """A revision cannot be fetched; `key` of the package's table is what to correct."""
 
     def __init__(self, message: str, key: Literal["git", "rev"], remedy: str) -> None:
         super().__init__(message)

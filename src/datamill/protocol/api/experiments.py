@@ -81,6 +81,34 @@ class AnalysisHead(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
+class ComparedExperiment(msgspec.Struct, frozen=True):
+    """An experiment of a comparison: its versions, and the `bundle` that some of them are called after.
+
+    `datamill fetch` calls the folder of its bundle so.
+    """
+
+    experiment: int
+    bundle: str
+    versions: tuple[str, ...]
+
+
+class ComparisonHead(msgspec.Struct, frozen=True):
+    """Results of experiments compared; the first sentence of `answer` says what changed.
+
+    `where` has the package and the levels that were compared, given or chosen. `worse` names versions that
+    changed for the worse by more than the threshold, null where it was not said which way is better. `text`
+    is the statement as it was asked for. Besides these keys it has all others of `datamill compare --json`.
+    """
+
+    answer: tuple[str, ...]
+    response: str
+    experiments: tuple[ComparedExperiment, ...]
+    where: dict[str, str]
+    worse: tuple[str, ...] | None
+    text: str
+    warnings: tuple[str, ...]
+
+
 class TrialLine(msgspec.Struct, frozen=True):
     """A trial; `failure` says why its latest attempt did not count, or why none was made.
 

@@ -106,7 +106,7 @@ def _tabulate_means(comparison: VersionComparison, scale: Scale, *, verbose: boo
     rows: list[tuple[str, ...]] = [
         ("version", "n", "mean", f"{level} interval", "equation 17", "spread of", "% of mean")
     ]
-    rows += [_spell_mean(mean, scale) for mean in comparison.means[:_MOST_ROWS]]
+    rows += [spell_mean(mean, scale) for mean in comparison.means[:_MOST_ROWS]]
     if not verbose:
         rows = [(*row[:4], *row[5:]) for row in rows]
     of_paper = " Equation 17: the paper's asymptotic interval." if verbose else ""
@@ -117,7 +117,8 @@ def _tabulate_means(comparison: VersionComparison, scale: Scale, *, verbose: boo
     return [*_tabulate(rows, len(comparison.means)), Paragraph(meaning)]
 
 
-def _spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:
+def spell_mean(mean: VersionMean, scale: Scale) -> tuple[str, ...]:
+    """A version's cells: name, n, mean, interval, the paper's interval, what its spread is of, and that."""
     error = (mean.value.high - mean.value.low) / 2 * scale.factor
     spread = mean.spread * scale.factor
     share = (
@@ -140,13 +141,14 @@ def _tabulate_changes(comparison: VersionComparison, scale: Scale, *, verbose: b
         ("version", "against", f"difference{unit}", "change", "interval", "p", "paper's rule", "verdict")
     ]
     for change in comparison.changes[:_MOST_ROWS]:
-        rows.append(_spell_change(change, comparison, scale))
+        rows.append(spell_change(change, comparison, scale))
     if not verbose:
         rows = [(*row[:6], row[7]) for row in rows]
     return _tabulate(rows, len(comparison.changes))
 
 
-def _spell_change(change: VersionChange, comparison: VersionComparison, scale: Scale) -> tuple[str, ...]:
+def spell_change(change: VersionChange, comparison: VersionComparison, scale: Scale) -> tuple[str, ...]:
+    """A change's cells: version, baseline, difference, percent, interval, p, the paper's verdict, verdict."""
     error = (change.difference.high - change.difference.low) / 2 * scale.factor
     percent = change.percent
     shown, ends = "–", "–"

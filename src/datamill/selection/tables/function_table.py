@@ -7,7 +7,8 @@ import msgspec
 from datamill.experiment.errors import InputError
 
 
-class Function(msgspec.Struct, frozen=True):
+# Nothing in a table points back at it, so that the collector of garbage need not go through thousands of rows.
+class Function(msgspec.Struct, frozen=True, gc=False):
     """One function of a program.
 
     `name` occurs once in a table. `code` is a digest that moving the function or its data does not change;
@@ -33,7 +34,7 @@ class Function(msgspec.Struct, frozen=True):
     constants: tuple[int, ...] = ()
 
 
-class DataObject(msgspec.Struct, frozen=True):
+class DataObject(msgspec.Struct, frozen=True, gc=False):
     """Data with a name, a digest of what they hold, their size in bytes, and the section that holds them."""
 
     name: str

@@ -71,3 +71,16 @@ def read_conditions(lines: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], 
             )
         levels.setdefault(name.strip(), []).append(level.strip())
     return tuple((name, tuple(values)) for name, values in levels.items())
+
+
+def read_levels(conditions: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Read one level for each name from texts such as `machine=m1`; empty texts ask nothing.
+
+    Raises:
+        InputError: one is not of that form, or a name is given twice.
+    """
+    found = read_conditions(conditions)
+    twice = next((name for name, levels in found if len(levels) > 1), "")
+    if twice:
+        raise InputError(f"{twice} is given twice", remedy="Choose one level of it.")
+    return tuple((name, levels[0]) for name, levels in found)

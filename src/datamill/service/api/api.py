@@ -16,10 +16,10 @@ from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.answers.answering import EarlyLookError
 from datamill.service.api import accounting, experiments, stream
-from datamill.service.api.answers import analyses, predictions, publications
+from datamill.service.api.answers import analyses, comparisons, predictions, publications
 from datamill.service.api.credentials import EITHER, TooManyGuessesError
 from datamill.service.api.documented import DocumentedApi
-from datamill.service.api.fleet import factors, queueing, tables, workers
+from datamill.service.api.fleet import factors, packages, queueing, tables, workers
 from datamill.service.api.members import keys, notices, room, users
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
@@ -43,12 +43,14 @@ api.add_router("/experiments", experiments.router)
 api.add_router("/experiments", stream.router)
 api.add_router("/workers", workers.router)
 api.add_router("/factors", factors.router)
+api.add_router("/packages", packages.router)
 api.add_router("", accounting.router)
 api.add_router("", keys.router)
 api.add_router("", notices.router)
 api.add_router("", room.router)
 api.add_router("", users.router)
 api.add_router("", analyses.router)
+api.add_router("", comparisons.router)
 api.add_router("", predictions.router)
 api.add_router("", publications.router)
 api.add_router("", queueing.router)

@@ -39,6 +39,7 @@ from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.coordinator.experiments.experiments import cancel_experiment, release_experiment
 from datamill.service.coordinator.leasing.leases import decode_planned_trial
 from datamill.service.coordinator.leasing.standings import list_stopped
+from datamill.service.experiment_search import MOST_CHARACTERS, search_experiments
 from datamill.service.models import Attempt, Event, FleetExperiment, PackageStanding, Trial, TrialCount
 from datamill.service.progress import DONE, count_progress, describe_event, name_state, name_workers
 from datamill.service.queue.stages import explain_failed_needs, explain_needs
@@ -58,6 +59,7 @@ router = Router(tags=["experiments"])
 #: Most trials, events or experiments in one answer.
 MOST_ROWS = 1000
 After = Annotated[int, Query(ge=0, le=2**63 - 1)]
+Searched = Annotated[str, Query(max_length=MOST_CHARACTERS, pattern=r"^[^\x00]*$")]
 ExperimentNumber = Annotated[Number, Path()]
 Submitted = Annotated[SubmissionRequest, RequestBody(), Body()]
 _PROBLEM = describe_record(Problem)
@@ -125,9 +127,16 @@ def read_submission(body: SubmissionRequest) -> Submission:
 
 @router.get("", response=describe_record(list[ExperimentLine]))
 def list_experiments(
-    request: HttpRequest, state: ExperimentState | None = None, mine: bool = False, before: After = 0
+    request: HttpRequest,
+    state: ExperimentState | None = None,
+    mine: bool = False,
+    search: Searched = "",
+    before: After = 0,
 ) -> list[ExperimentLine]:
-    """List experiments, the latest first; ask for older ones with `before`, the last one's number."""
+    """List 1000 experiments, the latest first; ask for older ones with `before`, the last one's number.
+
+    `search` is words that all stand in an experiment's name, file, owner or machines.
+    """
     found = list_visible_experiments(request.user).select_related("owner").defer("text", "head", "design")
     if state is not None:
         found = found.filter(state=state)
@@ -135,6 +144,7 @@ def list_experiments(
         found = found.filter(owner_id=request.user.pk)
     if before:
         found = found.filter(pk__lt=before)
+    found = search_experiments(found, search)
     return [describe_experiment(item) for item in found.order_by("-pk")[:MOST_ROWS]]
 
 

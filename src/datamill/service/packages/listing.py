@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
-from datamill.service.accounts import is_admin, list_visible_experiments
+from datamill.service.accounts import NotFoundError, is_admin, list_visible_experiments
 from datamill.service.coordinator.leasing.quarantines import list_quarantined
-from datamill.service.files.store import name_holder
-from datamill.service.models import ExperimentFile, FileHolder, StoredFile
+from datamill.service.files.rights import may_user_read
+from datamill.service.files.store import is_sha256, name_holder
+from datamill.service.models import ExperimentFile, FileHolder, StoredFile, TrialCount
+from datamill.service.states import ENDED_EXPERIMENTS, TrialPurpose, TrialState
 
 #: Versions of one name, and experiments of one package, that pages show.
 MOST_SHOWN = 50
@@ -77,6 +79,21 @@ def list_own_packages(user: User) -> QuerySet[StoredFile]:
     held = FileHolder.objects.filter(file=OuterRef("pk"), holder=name_holder(user))
     packages = StoredFile.objects.filter(kind__in=PACKAGE_KINDS, removed_unix_s=None)
     return packages.filter(Q(owner=user) | Exists(held))
+
+
+def find_package(user: User, sha256: str) -> StoredFile:
+    """Return a package that a user may read.
+
+    Raises:
+        NotFoundError: there is none of that digest, or the user may not read it.
+    """
+    found = None
+    if is_sha256(sha256) and may_user_read(user, sha256):
+        packages = StoredFile.objects.filter(pk=sha256, kind__in=PACKAGE_KINDS)
+        found = packages.select_related("owner").first()
+    if found is None:
+        raise NotFoundError("there is no such package that you may see")
+    return found
 
 
 def search_packages(user: User, found: QuerySet[StoredFile], words: Sequence[str]) -> QuerySet[StoredFile]:
@@ -151,6 +168,31 @@ def describe_packages(user: User, files: Collection[StoredFile]) -> list[ShownPa
         )
         for file in files
     ]
+
+
+def choose_compared(user: User, name: str, versions: Sequence[str], most: int) -> list[int]:
+    """Return experiments whose results say how versions of a package differ, the oldest version first.
+
+    Of each version, given as the SHA-256 of its archive with the newest first, that is the latest experiment
+    with it under its own name that the user may see, that has ended, and of which trials counted.
+    """
+    counted = TrialCount.objects.filter(
+        experiment=OuterRef("experiment"),
+        purpose=TrialPurpose.DESIGN,
+        state=TrialState.COUNTED,
+        trials__gt=0,
+    )
+    rows = ExperimentFile.objects.filter(
+        Exists(counted),
+        sha256__in=versions,
+        kind="package",
+        name=name,
+        experiment__in=list_visible_experiments(user).values("pk"),
+        experiment__state__in=ENDED_EXPERIMENTS,
+    )
+    latest = dict(rows.order_by("experiment_id").values_list("sha256", "experiment_id"))
+    found = [latest[version] for version in versions if version in latest]
+    return found[:most][::-1]
 
 
 def list_uses(user: User, sha256: str) -> list[PackageUse]:

@@ -10,7 +10,7 @@ from datamill.service.pages import explanations
 from datamill.service.pages.accounts import account, audit, login, users
 from datamill.service.pages.administration import administration
 from datamill.service.pages.experiments import analysis, answers, elsewhere, experiments, listing
-from datamill.service.pages.experiments.again import reruns, versions
+from datamill.service.pages.experiments.again import reruns, results, versions
 from datamill.service.pages.experiments.trials import trials
 from datamill.service.pages.fleet import factors, quarantine, queue, workers
 from datamill.service.pages.new_experiment import beginnings
@@ -108,6 +108,8 @@ urlpatterns = [
     path("experiments/<int:experiment_id>/rerun", reruns.run_again, name="experiment-rerun"),
     path("experiments/<int:experiment_id>/reruns", reruns.show_reruns, name="experiment-reruns"),
     path("compare", versions.compare_experiments, name="compare"),
+    path("compare/results", results.show_results, name="compare-results"),
+    path("compare/figures/<int:number>.<figure:kind>", results.download_figure, name="compare-figure"),
     path("publications", publications.list_results, name="publications"),
     path("publications/<str:key>", publications.show_result, name="publication"),
     path("publications/<str:key>/withdraw", publishing.withdraw, name="publication-withdraw"),

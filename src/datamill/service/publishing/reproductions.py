@@ -54,14 +54,21 @@ class ShownRerun:
         return format_level(self.rerun.margin)
 
 
-def list_judged(experiment_id: int, user: AbstractUser | AnonymousUser) -> list[ShownRerun]:
-    """Return the re-runs that a user may see, the latest first; strangers see public ones."""
+def list_judged(
+    experiment_id: int, user: AbstractUser | AnonymousUser, *, before: int = 0, most: int | None = None
+) -> list[ShownRerun]:
+    """Return the re-runs that a user may see, the latest first; strangers see public ones.
+
+    With `before` only those of lower numbers, of which `most` are returned.
+    """
     found = Rerun.objects.filter(original_id=experiment_id).select_related("experiment__owner", "original")
     if user.is_authenticated:
         found = found.filter(experiment__in=list_visible_experiments(user))
     else:
         found = found.filter(experiment__public=True)
-    return [show_rerun(rerun) for rerun in found.order_by("-pk")]
+    if before:
+        found = found.filter(pk__lt=before)
+    return [show_rerun(rerun) for rerun in found.order_by("-pk")[:most]]
 
 
 def find_own_rerun(experiment_id: int, user: AbstractUser | AnonymousUser) -> ShownRerun | None:

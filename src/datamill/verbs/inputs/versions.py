@@ -20,6 +20,7 @@ from datamill.results.bundles.opening import open_bundle
 from datamill.results.judgement.costs import RepetitionCosts, measure_costs
 from datamill.results.judgement.replication_warnings import list_replication_warnings
 from datamill.results.tables.row_validity import is_tidy, read_validity
+from datamill.results.tables.table import CONTEXT_PREFIX
 from datamill.verbs.inputs.data import locate_errors
 from datamill.verbs.inputs.nested_data import load_table
 
@@ -107,10 +108,14 @@ def _find_stated_direction(table: pl.DataFrame) -> Direction | None:
 
 
 def _keep_rows(table: pl.DataFrame, where: Mapping[str, str]) -> pl.DataFrame:
-    for column, level in where.items():
+    for name, level in where.items():
+        column = name
+        if name not in table.columns and is_tidy(table):
+            # A factor with one level is a circumstance of an experiment, and varies in the one beside it.
+            column = f"{CONTEXT_PREFIX}{name}"
         if column not in table.columns:
             raise InputError(
-                f'there is no column "{column}" to choose rows by',
+                f'there is no column "{name}" to choose rows by',
                 remedy=f"The columns are: {', '.join(table.columns)}.",
             )
         texts = table[column].cast(pl.String).str.strip_chars()
@@ -118,7 +123,7 @@ def _keep_rows(table: pl.DataFrame, where: Mapping[str, str]) -> pl.DataFrame:
         if chosen.height == 0:
             known = ", ".join(texts.drop_nulls().unique(maintain_order=True).head(20).to_list())
             raise InputError(
-                f'no row has {column} = "{level}"', remedy=f"Choose one of these: {known or 'none is there'}."
+                f'no row has {name} = "{level}"', remedy=f"Choose one of these: {known or 'none is there'}."
             )
         table = chosen
     return table

@@ -19,6 +19,7 @@ from datamill.cli.console import clean_for_terminal
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient
 from datamill.cli.main import datamill
 from datamill.protocol.api.events import NEWS
+from datamill.protocol.api.experiments import ComparisonHead
 
 #: Paints, changes the title, clears; begins with one character of eight bits; turns the direction round.
 TEXT = "dmq\x1b[31m\x1b]0;dmq\x07\x1b[2J\x9b31m\r\u202e\u2066[bold]dmq[/bold]"
@@ -38,6 +39,7 @@ VERBS: dict[str, tuple[str, ...] | None] = {
     "workers remove": ("one", "--yes"),
     "worker token": None,
     "factors": ("--fleet",),
+    "compare": ("--experiment", "1", "--experiment", "2"),
     "publications": (),
     "publish": ("1", "--author", "Doe", "--title", "T", "--yes"),
     "withdraw": ("k", "--reason", "R", "--yes"),
@@ -89,7 +91,8 @@ def list_verbs(group: click.Group = datamill, before: str = "") -> Iterator[tupl
 
 def answer(_client: CoordinatorClient, _path: str, kind: Any, *_: Any, **__: Any) -> Any:
     """Answer with a record of that kind that is full of texts."""
-    made = make_plain(kind, lambda _: TEXT)
+    # What is read by its verb later is the one record that it reads.
+    made = make_plain(ComparisonHead if kind is msgspec.Raw else kind, lambda _: TEXT)
     if isinstance(made, dict) and "next" in made:
         # Of a list there is one page.
         made["next"] = None

@@ -124,7 +124,9 @@ def _build(folder: Path) -> Place:
     submission = make_submission(ada)
     values = {"package": submission["packages"][0]["sha256"]}
     values["package_content"] = make_package("# p1\n").decode("latin-1")
-    values["ended"], values["trial"] = _run(people["ada"], submission, worker, folder)
+    artifact = _bring_printed(worker, folder)
+    values["ended"], values["trial"] = _run(people["ada"], submission, START_S, artifact)
+    values["another"], _ = _run(people["ada"], submission, START_S + 50.0)
     values["running"] = str(people["ada"].post("/experiments", submission)[1]["id"])
     lease = _lease(START_S + 100.0)[worker.worker_id]
     values["held"] = str(people["ada"].post("/experiments", submission)[1]["id"])
@@ -144,20 +146,27 @@ def _build(folder: Path) -> Place:
     return Place(values, sessions, keys, lease)
 
 
-def _run(ada: ApiUser, submission: dict[str, Any], worker: EnrolledWorker, folder: Path) -> tuple[str, str]:
-    """Run an experiment to its end; return its number, and its first trial, which has left a file."""
-    number = ada.post("/experiments", submission)[1]["id"]
+def _bring_printed(worker: EnrolledWorker, folder: Path) -> ArtifactFile:
+    """Store what a trial printed, as its worker brings it."""
     part = folder / "printed"
     part.write_bytes(_PRINTED)
     digest = hashlib.sha256(_PRINTED).hexdigest()
     keep_file(part, digest)
     record_stored_file(digest, "artifact", None, worker_id=worker.worker_id)
-    trials, now_s = [], START_S
+    return ArtifactFile("run.stdout", digest, len(_PRINTED))
+
+
+def _run(
+    ada: ApiUser, submission: dict[str, Any], now_s: float, artifact: ArtifactFile | None = None
+) -> tuple[str, str]:
+    """Run an experiment to its end; return its number, and its first trial, which leaves the file."""
+    number = ada.post("/experiments", submission)[1]["id"]
+    trials: list[str] = []
     while leases := _lease(now_s):
         ((worker_id, lease),) = leases.items()
         trials.append(lease.spec.trial_id)
         record = make_record(lease, run=make_phase(wall_time_ns=1_000_000 + 1000 * len(trials)))
-        artifacts = (ArtifactFile("run.stdout", digest, len(_PRINTED)),) if len(trials) == 1 else ()
+        artifacts = (artifact,) if artifact is not None and len(trials) == 1 else ()
         say(worker_id, tell_record(lease, record, artifacts), now_s)
         now_s += 1.0
     assert len(trials) == 4

@@ -57,6 +57,8 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/rerun": ("visible", "visible"),
     "experiments/<int:experiment_id>/reruns": ("visible", None),
     "compare": ("member", None),
+    "compare/results": ("member", None),
+    "compare/figures/<int:number>.<figure:kind>": ("visible", None),
     # What was published is for everybody.
     "publications": ("open", None),
     "publications/<str:key>": ("open", None),
@@ -107,7 +109,13 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/events": ("visible", None),
     "api/experiments/<number>/answer": ("visible", None),
     "api/experiments/<number>/analysis": ("visible", None),
+    "api/experiments/<experiment_id>/figures/<number>.<kind>": ("visible", None),
+    "api/experiments/<number>/report": ("visible", None),
     "api/experiments/<number>/table.csv": ("visible", None),
+    "api/compare": ("visible", None),
+    "api/compare/figures/<number>.<kind>": ("visible", None),
+    "api/packages": ("member", None),
+    "api/packages/<sha256>": ("visible", None),
     "api/experiments/<number>/times": ("visible", None),
     "api/experiments/<number>/prediction": ("visible", None),
     "api/experiments/<number>/bundle": ("visible", None),
@@ -165,7 +173,8 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
 
 #: Experiments that an address names behind its question mark -> right to read it.
 NAMED_IN_QUERIES: dict[str, Right] = {
-    "compare?id={ended}&id={running}": "visible",
+    "compare?id={ended}&id={another}": "visible",
+    "compare/results?id={ended}&id={another}": "visible",
     "experiments/new/file?fork={ended}": "visible",
 }
 

@@ -6,11 +6,13 @@ import html
 import io
 import json
 from pathlib import Path
+from urllib.parse import urlencode
 
 import polars as pl
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from integration.service.api_users import ApiUser
 from integration.service.small_fleet import Fleet
 
 import datamill
@@ -111,6 +113,7 @@ def test_while_trials_come_in_there_is_no_interval_that_looking_would_spoil() ->
     fleet.end(*first)
     page = html.unescape(open_page(fleet, "/answer").content.decode())
     assert "Not before the end: 1 of 8 trials have counted." in page
+    assert "The number of trials was fixed before the first one." in page
     assert "% interval" not in page
     for path, asked in (
         ("/analysis", {"verb": "summary"}),
@@ -123,7 +126,7 @@ def test_while_trials_come_in_there_is_no_interval_that_looking_would_spoil() ->
         assert "Not before the end: 1 of 8 trials have counted" in page, path
         assert "<svg" not in page.partition("<main")[2], path
         assert "% interval" not in page, path
-    for path in ("answer", "analysis?verb=summary"):
+    for path in ("answer", "analysis?verb=summary", "report", "figures/0.svg", "figures/0.svg?verb=summary"):
         status, told = fleet.ada.get(f"/experiments/{fleet.number}/{path}")
         assert status == 409
         assert told["message"] == "not before the end: 1 of 8 trials have counted"
@@ -132,6 +135,24 @@ def test_while_trials_come_in_there_is_no_interval_that_looking_would_spoil() ->
     page = html.unescape(open_page(fleet, "/answer").content.decode())
     assert "Not before the end" not in page
     assert '<figure class="chart">' in page
+
+
+def test_programs_get_the_figures_and_the_report_that_pages_show() -> None:
+    fleet = Fleet()
+    fleet.finish()
+    here = f"/experiments/{fleet.number}"
+    asked = {"verb": "summary", "factor": "machine"}
+    for question in ({}, asked):
+        shown = open_page(fleet, "/figures/0.json", **question)
+        assert fleet.ada.load(f"{here}/figures/0.json?{urlencode(question)}") == shown.content
+    assert fleet.ada.load(f"{here}/figures/0.svg").startswith(b"<svg")
+    assert fleet.ada.load(f"{here}/figures/0.png").startswith(b"\x89PNG")
+    assert fleet.ada.get(f"{here}/figures/99.svg")[0] == 404
+    assert fleet.ada.get(f"{here}/figures/0.gif")[0] == 422
+    assert fleet.ada.load(f"{here}/report") == open_page(fleet, "/report").content
+    page = fleet.ada.load(f"{here}/report?{urlencode(asked)}")
+    assert page == open_page(fleet, "/report", **asked).content
+    assert ApiUser("bob").get(f"{here}/report")[0] == 404
 
 
 def test_the_api_says_what_the_command_prints(tmp_path: Path) -> None:

@@ -143,15 +143,8 @@ impl Form {
 
     /// A call of what the word at `slot` will hold.
     pub(super) fn called(&mut self, layout: &Layout<'_>, target: Target<'_>) {
-        let callee = match target {
-            Target::Function(index, 0) => Some(Reference::Function(index)),
-            Target::Import(name) => Some(Reference::Import(name.to_owned())),
-            _ => None,
-        };
-        if let Some(callee) = callee
-            && !self.calls.contains(&callee)
-        {
-            self.calls.push(callee);
+        if matches!(target, Target::Function(_, 0) | Target::Import(_)) {
+            note(&mut self.calls, target);
         }
         self.target(layout, target, 0, 8);
         self.lines.call();
@@ -198,21 +191,11 @@ impl Form {
         }
         let target = layout.resolve(address);
         if (self.boundaries || matches!(target, Target::Place(_) | Target::Nowhere))
-            && let Some(name) = layout.boundaries.get(&address)
+            && let Some(name) = layout.boundary_at(address)
         {
             return self.named(b'B', name, 0);
         }
-        let reference = match target {
-            Target::Function(index, _) => Some(Reference::Function(index)),
-            Target::Object(index, _) => Some(Reference::Object(index)),
-            Target::Import(name) => Some(Reference::Import(name.to_owned())),
-            Target::Place(_) | Target::Nowhere => None,
-        };
-        if let Some(reference) = reference
-            && !self.refers_to.contains(&reference)
-        {
-            self.refers_to.push(reference);
-        }
+        note(&mut self.refers_to, target);
         self.target(layout, target, address, read);
     }
 
@@ -284,9 +267,9 @@ impl Form {
             without_names,
             instructions: self.instructions,
             loops: self.flow.count_loops(self.kept),
-            calls: std::mem::take(&mut self.calls),
-            refers_to: std::mem::take(&mut self.refers_to),
-            constants: std::mem::take(&mut self.constants),
+            calls: self.calls.drain(..).collect(),
+            refers_to: self.refers_to.drain(..).collect(),
+            constants: self.constants.drain(..).collect(),
         }
     }
 
@@ -325,5 +308,24 @@ impl Form {
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.push(0);
         self.bytes.extend_from_slice(&(offset as u32).to_le_bytes());
+    }
+}
+
+/// Adds what has a name, once.
+fn note(known: &mut Vec<Reference>, target: Target<'_>) {
+    let is_known = known.iter().any(|one| match (one, target) {
+        (Reference::Function(one), Target::Function(other, _))
+        | (Reference::Object(one), Target::Object(other, _)) => *one == other,
+        (Reference::Import(one), Target::Import(other)) => one == other,
+        _ => false,
+    });
+    if is_known {
+        return;
+    }
+    match target {
+        Target::Function(index, _) => known.push(Reference::Function(index)),
+        Target::Object(index, _) => known.push(Reference::Object(index)),
+        Target::Import(name) => known.push(Reference::Import(name.to_owned())),
+        Target::Place(_) | Target::Nowhere => {}
     }
 }

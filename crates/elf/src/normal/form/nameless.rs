@@ -39,16 +39,15 @@ impl Form {
         read: usize,
     ) -> bool {
         let pointer = layout.image.machine.pointer();
-        let mut kinds: Vec<Entries> = Vec::new();
-        if read != 8 && layout.image.machine == Machine::I386 && layout.image.movable {
-            kinds.extend(layout.image.offset_table.map(Entries::Distances));
-        } else if read != 8 && pointer == 8 {
-            kinds.push(Entries::Distances(address));
-        }
-        if !layout.image.movable {
-            kinds.push(Entries::Addresses(pointer));
-        }
-        for entries in kinds {
+        let distances = if read == 8 {
+            None
+        } else if layout.image.machine == Machine::I386 && layout.image.movable {
+            layout.image.offset_table.map(Entries::Distances)
+        } else {
+            (pointer == 8).then_some(Entries::Distances(address))
+        };
+        let addresses = (!layout.image.movable).then_some(Entries::Addresses(pointer));
+        for entries in distances.into_iter().chain(addresses) {
             if (0..2).all(|index| {
                 entries
                     .target(bytes, index)

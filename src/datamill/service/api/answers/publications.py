@@ -27,6 +27,7 @@ from datamill.protocol.api.submissions import ExperimentSource
 from datamill.results.crates.citation import cite_as_text
 from datamill.results.crates.description import Description, describe
 from datamill.service.accounts import find_experiment, find_own_experiment, find_user
+from datamill.service.api.experiments import MOST_ROWS, After
 from datamill.service.api.keyed import RequestKey, doing_once
 from datamill.service.api.schemas import Name, Number, RequestBody, describe_record
 from datamill.service.models import Publication
@@ -53,7 +54,6 @@ Withdrawn = Annotated[WithdrawalRequest, RequestBody(), Body()]
 _PROBLEM = describe_record(Problem)
 _LINE = describe_record(PublicationLine)
 _RERUN = describe_record(AcceptedRerun)
-_MOST_ROWS = 1000
 #: Publications in one answer: whether each is whole may have to be read from its archive.
 _MOST_PUBLICATIONS = 100
 
@@ -199,14 +199,19 @@ def run_again(
     "/experiments/{number}/reruns",
     response={200: describe_record(list[RerunLine]), 404: _PROBLEM, 429: _PROBLEM},
 )
-def list_reruns(request: HttpRequest, number: ExperimentNumber) -> HttpResponse:
-    """List the re-runs of an experiment with their verdicts; one that is due is inferred now."""
+def list_reruns(request: HttpRequest, number: ExperimentNumber, before: After = 0) -> HttpResponse:
+    """List 1000 re-runs of an experiment with their verdicts; one that is due is inferred now.
+
+    The latest come first; ask for older ones with `before`, the last one's number.
+    """
     user = find_user(request)
     experiment = find_experiment(user, number)
-    due = next((item for item in list_judged(experiment.pk, user) if item.due), None)
+    found = list_judged(experiment.pk, user, before=before, most=MOST_ROWS)
+    due = next((item for item in found if item.due), None)
     if due is not None:
         judge_rerun(due.rerun, user)
-    lines = [_describe_rerun(item) for item in list_judged(experiment.pk, user)[:_MOST_ROWS]]
+        found = list_judged(experiment.pk, user, before=before, most=MOST_ROWS)
+    lines = [_describe_rerun(item) for item in found]
     return HttpResponse(msgspec.json.encode(lines), content_type="application/json; charset=utf-8")
 
 

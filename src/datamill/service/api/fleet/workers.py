@@ -21,7 +21,8 @@ from datamill.protocol.api.problems import Problem
 from datamill.protocol.fleet import CredentialRequest, EnrolmentRequest
 from datamill.service.accounts import find_own_worker, find_user, find_worker_by_name
 from datamill.service.api.credentials import note_unknown_secret
-from datamill.service.api.schemas import describe_record
+from datamill.service.api.experiments import MOST_ROWS
+from datamill.service.api.schemas import Name, describe_record
 from datamill.service.coordinator.joining.enrolment import is_token, refuse_unknown_token
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
 from datamill.service.files.rights import find_worker_of_key
@@ -94,11 +95,15 @@ def read_request(body: bytes, kind: type[_T], where: str) -> _T:
 
 
 @router.get("", response=describe_record(list[WorkerLine]))
-def list_workers(request: HttpRequest, state: WorkerState | None = None) -> list[WorkerLine]:  # noqa: ARG001
-    """List the machines of the fleet, those that were removed only when asked for."""
+def list_workers(
+    request: HttpRequest,  # noqa: ARG001
+    state: WorkerState | None = None,
+    after: Name = "",
+) -> list[WorkerLine]:
+    """List 1000 machines by name, those that were removed only when asked for; `after` is the last seen."""
     workers = FleetWorker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
     workers = workers.filter(state=state) if state else workers.exclude(state=WorkerState.REMOVED)
-    return [describe_worker(worker) for worker in workers]
+    return [describe_worker(worker) for worker in workers.filter(name__gt=after)[:MOST_ROWS]]
 
 
 @router.get("/{name}", response={200: describe_record(WorkerDetail), 404: _PROBLEM})

@@ -16,7 +16,7 @@ from datamill.service.accounts import find_experiment, find_user
 from datamill.service.answers.analyses import analyze_experiment, write_page
 from datamill.service.answers.answering import answer_when_due
 from datamill.service.answers.asking import read_asked
-from datamill.service.answers.downloads import FIGURE_TYPES, TABLE_TYPES, draw_file, open_table
+from datamill.service.answers.downloads import TABLE_TYPES, FigureKind, open_table, send_figure
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import FleetExperiment
@@ -51,7 +51,7 @@ def show_analysis(request: HttpRequest, experiment_id: int) -> HttpResponse:
     try:
         asked = read_asked(sent)
         if asked is not None:
-            found = _vouch(lambda: analyze_experiment(experiment, user, asked))
+            found = vouch(lambda: analyze_experiment(experiment, user, asked))
             context |= {
                 "found": found,
                 "warnings": found.warnings[:MOST_SHOWN],
@@ -72,7 +72,7 @@ def show_interactive(request: HttpRequest, experiment_id: int) -> HttpResponse:
     user = find_user(request)
     experiment = find_experiment(user, experiment_id)
     asked = read_asked(request.GET)
-    page = _vouch(lambda: write_page(experiment, user, asked))
+    page = vouch(lambda: write_page(experiment, user, asked))
     response = HttpResponse(page, content_type="text/html; charset=utf-8")
     response["Content-Security-Policy"] = _SANDBOX
     return response
@@ -80,21 +80,14 @@ def show_interactive(request: HttpRequest, experiment_id: int) -> HttpResponse:
 
 @require_GET
 @member_page
-def download_figure(
-    request: HttpRequest, experiment_id: int, number: int, kind: Literal["svg", "png", "json"]
-) -> HttpResponse:
+def download_figure(request: HttpRequest, experiment_id: int, number: int, kind: FigureKind) -> HttpResponse:
     """A figure of an analysis, counted from 0, as a file; without a question the answer's."""
     user = find_user(request)
     experiment = find_experiment(user, experiment_id)
     figures = _list_figures(request, experiment)
     if number >= len(figures):
         raise Http404
-    view = figures[number]
-    response = HttpResponse(_vouch(lambda: draw_file(view, kind)), content_type=FIGURE_TYPES[kind])
-    response["Content-Disposition"] = f'attachment; filename="experiment-{experiment.pk}-{number}.{kind}"'
-    # A picture that is opened by itself runs no script.
-    response["Content-Security-Policy"] = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-    return response
+    return vouch(lambda: send_figure(figures[number], kind, f"experiment-{experiment.pk}-{number}"))
 
 
 @require_GET
@@ -105,7 +98,7 @@ def download_table(
     """The tidy table of observations: a row for each response of each trial that has ended."""
     user = find_user(request)
     experiment = find_experiment(user, experiment_id)
-    file = _vouch(lambda: open_table(experiment, user, kind))
+    file = vouch(lambda: open_table(experiment, user, kind))
     return FileResponse(
         file,
         as_attachment=True,
@@ -118,12 +111,12 @@ def _list_figures(request: HttpRequest, experiment: FleetExperiment) -> tuple[Fi
     user = find_user(request)
     asked = read_asked(request.GET)
     if asked is None:
-        picture = _vouch(lambda: answer_when_due(experiment, user)).picture
+        picture = vouch(lambda: answer_when_due(experiment, user)).picture
         return () if picture is None else (picture,)
-    return _vouch(lambda: analyze_experiment(experiment, user, asked)).figures
+    return vouch(lambda: analyze_experiment(experiment, user, asked)).figures
 
 
-def _vouch(infer: Callable[[], T]) -> T:
+def vouch(infer: Callable[[], T]) -> T:
     """Return what is inferred.
 
     Raises:

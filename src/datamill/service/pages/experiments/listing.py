@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
-from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
@@ -20,15 +19,14 @@ from datamill.service.answers.answering import UNFIT, answer_experiment
 from datamill.service.answers.verdicts import recall_verdict
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
-from datamill.service.models import FleetExperiment, TrialCount
+from datamill.service.experiment_search import MOST_CHARACTERS, search_experiments
+from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.trials.trial_counts import TrialCounts, count_trials
 from datamill.service.states import ENDED_EXPERIMENTS, ExperimentState
 from datamill.service.watching.places import FullError
 
 _EXPERIMENTS_A_PAGE = 20
-#: Words of a search, and their letters, that are looked at.
-_MOST_WORDS, _MOST_CHARACTERS = 8, 200
 #: Answers that one look at the list asks for; others come with the next.
 _MOST_DUE = 3
 
@@ -65,8 +63,8 @@ def list_experiments(request: HttpRequest) -> HttpResponse:
         chosen = chosen.filter(state=state)
     else:
         state = ""
-    search = request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
-    found = _search(chosen, search)
+    search = request.GET.get("search", "")[:MOST_CHARACTERS].strip()
+    found = search_experiments(chosen, search)
     page = Paginator(found.select_related("owner").order_by("-id"), _EXPERIMENTS_A_PAGE).get_page(
         request.GET.get("page")
     )
@@ -109,20 +107,6 @@ def _find_verdict(experiment: FleetExperiment, user: User) -> tuple[str, str]:
     if kept is not None:
         return kept.headline, kept.failure
     return answer_experiment(experiment, user).words.headline, ""
-
-
-def _search(chosen: QuerySet[FleetExperiment], search: str) -> QuerySet[FleetExperiment]:
-    """Return the experiments that have all words in their name, file, owner or machines.
-
-    The file names packages, factors and responses.
-    """
-    for word in search.split()[:_MOST_WORDS]:
-        ran_there = TrialCount.objects.filter(
-            experiment=OuterRef("pk"), worker__name__icontains=word, trials__gt=0
-        )
-        matching = Q(name__icontains=word) | Q(text__icontains=word) | Q(owner__username__iexact=word)
-        chosen = chosen.filter(matching | Exists(ran_there))
-    return chosen
 
 
 def _show_row(experiment: FleetExperiment, counts: TrialCounts) -> ExperimentRow:

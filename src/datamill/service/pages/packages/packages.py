@@ -11,16 +11,16 @@ from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import NotFoundError, find_user
+from datamill.service.answers.compared.comparing import MOST_COMPARED
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
-from datamill.service.files.rights import may_user_read
-from datamill.service.files.store import is_sha256, name_stored_file
-from datamill.service.models import StoredFile
+from datamill.service.files.store import name_stored_file
 from datamill.service.packages.contents import read_contents
 from datamill.service.packages.listing import (
-    PACKAGE_KINDS,
+    choose_compared,
     describe_names,
     describe_packages,
+    find_package,
     list_own_packages,
     list_uses,
     list_visible_packages,
@@ -59,12 +59,15 @@ def list_packages(request: HttpRequest) -> HttpResponse:
 def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
     """One package: its scripts and files, its other versions, and the experiments that used it."""
     user = find_user(request)
-    file = _find_package(request, sha256)
+    file = find_package(user, sha256)
     (package,) = describe_packages(user, [file])
     same = list_visible_packages(user).filter(name=file.name).select_related("owner")
+    versions = describe_packages(user, list(same.order_by("-stored_unix_s")[:20]))
+    digests = [version.sha256 for version in versions]
     context: dict[str, object] = {
         "package": package,
-        "versions": describe_packages(user, list(same.order_by("-stored_unix_s")[:20])),
+        "versions": versions,
+        "compared": choose_compared(user, file.name, digests, MOST_COMPARED),
         "uses": list_uses(user, sha256),
     }
     try:
@@ -81,7 +84,7 @@ def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
 @member_page
 def download_package(request: HttpRequest, sha256: str) -> FileResponse:
     """The archive, byte for byte as it was brought."""
-    file = _find_package(request, sha256)
+    file = find_package(find_user(request), sha256)
     path = name_stored_file(sha256)
     if not path.is_file():
         raise NotFoundError("the file is not in the store any more")
@@ -91,13 +94,3 @@ def download_package(request: HttpRequest, sha256: str) -> FileResponse:
         filename=f"{file.name or 'package'}.tar.gz",
         content_type="application/octet-stream",
     )
-
-
-def _find_package(request: HttpRequest, sha256: str) -> StoredFile:
-    found = None
-    if is_sha256(sha256) and may_user_read(find_user(request), sha256):
-        packages = StoredFile.objects.filter(pk=sha256, kind__in=PACKAGE_KINDS)
-        found = packages.select_related("owner").first()
-    if found is None:
-        raise NotFoundError("there is no such package that you may see")
-    return found

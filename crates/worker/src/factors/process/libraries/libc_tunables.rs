@@ -167,7 +167,7 @@ fn differing_tunables(tunables: &Tunables, listing: &str) -> Vec<(String, Option
         .collect()
 }
 
-/// Why settings cannot be had here, if so.
+/// Why settings cannot be made here, if they cannot.
 fn tunables_refusal(tunables: &Tunables) -> Option<String> {
     if tunables.is_empty() {
         return None;

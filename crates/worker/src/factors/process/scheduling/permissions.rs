@@ -29,7 +29,7 @@ impl Permissions {
             .unwrap_or_default()
     }
 
-    /// Why a policy cannot be had, if so.
+    /// Why a policy cannot be set, if it cannot.
     pub fn policy_refusal(&self, wanted: SchedulingPolicy) -> Option<String> {
         let (name, _) = POLICIES.iter().find(|(_, policy)| *policy == wanted)?;
         let (_, errno) = self
@@ -46,7 +46,7 @@ impl Permissions {
         })
     }
 
-    /// Why a niceness cannot be had, if so.
+    /// Why a niceness cannot be set, if it cannot.
     pub fn niceness_refusal(&self, wanted: i32) -> Option<String> {
         (wanted < self.least_niceness).then(|| {
             format!(

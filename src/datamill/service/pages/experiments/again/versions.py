@@ -1,4 +1,4 @@
-"""Experiments side by side: what each answered, and how their files, packages and machines differ."""
+"""Experiments side by side: what each answered, what differs, and what their results are compared by."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import difflib
 from dataclasses import dataclass
 
 import msgspec
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
 from datamill.results.bundles.bundle_head import BundleHead
-from datamill.service.accounts import find_experiment, find_user
+from datamill.service.accounts import find_user
+from datamill.service.answers.compared.comparing import MOST_COMPARED, find_compared
+from datamill.service.answers.compared.offers import find_common_ground
 from datamill.service.answers.verdicts import recall_verdict
 from datamill.service.models import FleetExperiment, TrialCount
 from datamill.service.pages.access import member_page, show_page
+from datamill.service.pages.experiments.again.asked import read_chosen, read_comparison, read_numbers
 from datamill.service.states import ENDED_EXPERIMENTS, TrialPurpose, TrialState
 
-_MOST = 8
 _CONTEXT_LINES = 2
 #: Lines of a difference that a page shows; of larger files comparing would take long.
 _MOST_LINES = 400
@@ -52,35 +55,39 @@ class Difference:
 @member_page
 def compare_experiments(request: HttpRequest) -> HttpResponse:
     """Up to eight experiments that the user may see, the first of which is what others are compared with."""
-    user = find_user(request)
-    numbers = list(dict.fromkeys(request.GET.getlist("id")))
-    shown: list[ExperimentVersion] = []
-    context: dict[str, object] = {"asked": " ".join(numbers[:_MOST])[:200]}
-    words = " ".join(numbers).replace(",", " ").replace("#", " ").split()
+    return show_side_by_side(request, build_page(request.GET, find_user(request)))
+
+
+def show_side_by_side(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
+    """Show experiments side by side, or what is wrong with those that were named."""
+    status = 400 if "problem" in context else 200
+    return show_page(request, "experiments/compare.html", context, section="experiments", status=status)
+
+
+def build_page(sent: QueryDict, user: User) -> dict[str, object]:
+    """Return what the page of experiments side by side shows: versions, differences, the form."""
+    context: dict[str, object] = {"asked": " ".join(sent.getlist("id")[:MOST_COMPARED])[:200]}
     try:
-        if len(words) > _MOST:
-            raise InputError(f"{len(words)} experiments are too many", remedy=f"Name up to {_MOST}.")
-        if any(not (word.isascii() and word.isdecimal() and len(word) < 19) for word in words):
-            raise InputError("these are not numbers of experiments", remedy="Write them like this: 12 15.")
-        for word in dict.fromkeys(words):
-            shown.append(_read_version(find_experiment(user, int(word))))
-        if len(shown) == 1:
-            raise InputError("one experiment cannot be compared with itself", remedy="Name two or more.")
+        numbers = read_numbers(sent)
+        if not numbers:
+            return context
+        experiments = find_compared(user, numbers)
     except InputError as problem:
-        context["problem"] = problem
-        shown = []
+        return context | {"problem": problem}
+    shown = [_read_version(experiment) for experiment in experiments]
     context |= {
         "versions": shown,
         "differences": [_compare(shown[0], other) for other in shown[1:]],
-        "names": sorted({name for version in shown for name in version.packages}),
+        "query": sent.urlencode(),
+        "chosen": read_chosen(sent),
+        "threshold": sent.get("threshold", "").strip()[:20] or "1%",
     }
-    return show_page(
-        request,
-        "experiments/compare.html",
-        context,
-        section="experiments",
-        status=400 if "problem" in context else 200,
-    )
+    try:
+        context["ground"] = find_common_ground(experiments)
+        context["question"] = read_comparison(sent, len(experiments))
+    except InputError as problem:
+        context["refusal"] = problem
+    return context
 
 
 def _read_version(experiment: FleetExperiment) -> ExperimentVersion:

@@ -1,0 +1,1 @@
+"""Verbs of the analysis on experiments of a coordinator, which answers."""

@@ -1,0 +1,1 @@
+"""Several experiments compared: what they can be asked together, and what that says."""
