@@ -121,7 +121,7 @@ def test_the_way_back_finds_the_form_by_its_address(ada: ApiUser) -> None:
     assert first["Location"] == second["Location"]
     assert "submitted before" in client.get(second["Location"]).content.decode()
     assert FleetExperiment.objects.count() == 1
-    # Whoever begins anew has another form.
+    # A user who begins anew has another form.
     assert client.get("/experiments/new")["Location"] != client.get("/experiments/new")["Location"]
 
 
