@@ -19,7 +19,7 @@ from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import Publication
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.sent_forms import FIELD, name_form, sending_form
+from datamill.service.pages.sent_forms import find_form_name, lead_to_named, sending_form
 from datamill.service.publishing.publishing import (
     HELD_BACK,
     find_publication,
@@ -39,6 +39,8 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
     """The form of a publication; sent, the publication."""
     user = find_user(request)
     experiment = find_own_experiment(user, experiment_id)
+    if (named := lead_to_named(request)) is not None:
+        return named
     sent = request.POST
     context: dict[str, object] = {
         "experiment": experiment,
@@ -50,7 +52,7 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
         "authors": sent.get("authors", user.get_full_name() or user.username),
         "licence": sent.get("licence", USUAL_LICENCE),
         "summary": sent.get("summary", ""),
-        "form_name": sent.get(FIELD) or name_form(),
+        "form_name": find_form_name(request),
         "earlier": Publication.objects.filter(experiment=experiment).order_by("-published_unix_s"),
     }
     # With "check" the form comes back from a login: its user looks at it before anything is published.
