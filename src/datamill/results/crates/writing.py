@@ -14,8 +14,9 @@ from pathlib import Path
 from datamill.experiment.errors import InputError
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.crates.citation import cite_as_cff
+from datamill.results.crates.crate_files import CrateFile
 from datamill.results.crates.description import Description
-from datamill.results.crates.metadata import METADATA_FILE, CrateFacts, CrateFile, write_metadata
+from datamill.results.crates.metadata import METADATA_FILE, CrateFacts, write_metadata
 
 #: What of a bundle's folder a crate holds; scratch, locks and what may hold names of others stay away.
 _FILES = (
