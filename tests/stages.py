@@ -43,6 +43,7 @@ LATER = {
         "tests/acceptance/packages/test_shipped_packages.py::test_a_package_with_fetched_sources",
         "tests/acceptance/packages/test_shipped_packages.py::test_packages_that_are_complete",
         "tests/acceptance/timing/test_timing_revisions.py",
+        "tests/reference/crates/",
     ),
     "more of the simulation": (
         "tests/simulation/test_simulation.py::test_no_seed_violates_an_invariant[the others]",
