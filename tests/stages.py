@@ -44,6 +44,7 @@ LATER = {
         "tests/acceptance/packages/test_shipped_packages.py::test_a_package_with_fetched_sources",
         "tests/acceptance/packages/test_shipped_packages.py::test_packages_that_are_complete",
         "tests/acceptance/timing/test_timing_revisions.py",
+        "tests/integration/service/files/test_bucket.py",
         "tests/integration/service/publishing/test_crates.py::test_the_validator",
         "tests/reference/crates/",
     ),

@@ -14,6 +14,7 @@ from datamill.results.crates.description import describe_unpublished
 from datamill.service.answers.answering import refuse_early_look
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.tar_stream import send_pieces
+from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment
 from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.making import making_archive
@@ -46,7 +47,7 @@ def send_crate(experiment: FleetExperiment, user: User) -> StreamingHttpResponse
     It says that its authors have given no licence. It is made for this answer, and is kept nowhere.
 
     Raises:
-        BundleError, BusyError, FullError, GoneError: as `making_archive`.
+        AwayError, BundleError, BusyError, FullError, GoneError: as `making_archive`.
         EarlyLookError: it has not ended.
         InputError: nothing was measured, or it is too large.
     """
@@ -57,7 +58,7 @@ def send_crate(experiment: FleetExperiment, user: User) -> StreamingHttpResponse
         with making_archive(experiment, user, description) as draft:
             # Its name goes when this ends, the file when it was sent.
             file = draft.path.open("rb")
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except InputError as problem:
         # Where its bundle stood meanwhile says nothing to a reader.
