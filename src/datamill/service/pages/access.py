@@ -17,6 +17,7 @@ from django.urls import reverse
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.bounded_work.turns import BusyError
+from datamill.service.files.store import AwayError
 from datamill.service.front_door.referring_page import find_referring_page
 from datamill.service.front_door.visitors.visitors import mark_member
 from datamill.service.pages.accounts.typed import carry_typed, read_typed
@@ -73,6 +74,10 @@ def _answer(request: HttpRequest, look: Callable[[], HttpResponseBase]) -> HttpR
             context = {"path": request.get_full_path(), "wait_s": error.RETRY_AFTER_S}
             return show_page(request, "parts/busy.html", context)
         refused = refuse(request, error, "Not now", 429)
+        refused["Retry-After"] = str(error.RETRY_AFTER_S)
+        return refused
+    except AwayError as error:
+        refused = refuse(request, error, "Not now", 503)
         refused["Retry-After"] = str(error.RETRY_AFTER_S)
         return refused
     except InputError as error:

@@ -16,7 +16,7 @@ from integration.service.fleets import join
 from integration.service.small_fleet import Fleet
 
 from datamill.service.coordinator.state.events import EventKind
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
 from datamill.service.keyed_requests import claims
 from datamill.service.keyed_requests.claims import (
     KEPT_S,
