@@ -71,7 +71,7 @@ help: ## list the targets
 AT_ONCE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j3)
 
 setup:
-	@$(AT_ONCE) $(VENV)/.project $(WORKER) $(TRACER)
+	+@$(AT_ONCE) $(VENV)/.project $(WORKER) $(TRACER)
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
 $(VENV)/.uv: requirements/setup.txt
@@ -129,7 +129,7 @@ demo: setup
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
 built:
-	@$(AT_ONCE) setup rust-tests
+	+@$(AT_ONCE) setup rust-tests
 
 rust-tests:
 	$(need-rust)
