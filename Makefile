@@ -11,6 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKER := $(BIN)/datamill-worker
 TRACER := $(VENV)/lib/datamill/libdatamill_trace.so
+VALIDATOR := $(VENV)/validator/.packages
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 # The first interpreter that is new enough; PYTHON=... names another.
@@ -71,7 +72,7 @@ help: ## list the targets
 AT_ONCE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j3)
 
 setup:
-	@$(AT_ONCE) $(VENV)/.project $(WORKER) $(TRACER)
+	+@$(AT_ONCE) $(VENV)/.project $(WORKER) $(TRACER)
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
 $(VENV)/.uv: requirements/setup.txt
@@ -118,12 +119,18 @@ $(TRACER): $(VENV)/.uv $(RUST_SOURCES)
 	@cp $(TARGET)/native/libdatamill_trace.so $@.new
 	@mv $@.new $@
 
+# In an environment of its own: the validator of RO-Crates wants an older rich than ours.
+$(VALIDATOR): $(VENV)/.uv requirements/validator.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes -r requirements/validator.txt
+	@touch $@
+
 demo: setup
 	@$(BIN)/python studies/xz-vs-bzip2/prepare $(PREPARE_OPTIONS)
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
 built:
-	@$(AT_ONCE) setup rust-tests
+	+@$(AT_ONCE) setup rust-tests
 
 rust-tests:
 	$(need-rust)
@@ -139,6 +146,7 @@ test: built
 	exit $$status
 
 check: setup
+	@$(MAKE) $(VALIDATOR)
 	@# R itself answers what is frozen for `make test`.
 	@$(PYTEST) --stage check --live-r
 
@@ -146,6 +154,7 @@ check: setup
 # Without R the frozen answers still prove what they prove.
 prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
 prove: built
+	@$(MAKE) $(VALIDATOR)
 	@status=0; \
 	$(COMPILE_TESTS) & \
 	$(CARGO_TEST) --no-fail-fast || status=1; \

@@ -38,11 +38,15 @@ LATER = {
         "tests/acceptance/fleet/test_selection_on_a_fleet.py",
     ),
     "programs that are built, and other people's tools": (
+        "tests/acceptance/exchange/test_research_objects.py::test_the_validator",
         "tests/acceptance/gate/test_integrations.py",
         "tests/acceptance/packages/test_precompiled_headers.py",
         "tests/acceptance/packages/test_shipped_packages.py::test_a_package_with_fetched_sources",
         "tests/acceptance/packages/test_shipped_packages.py::test_packages_that_are_complete",
         "tests/acceptance/timing/test_timing_revisions.py",
+        "tests/integration/service/files/test_bucket.py",
+        "tests/integration/service/publishing/test_crates.py::test_the_validator",
+        "tests/reference/crates/",
     ),
     "more of the simulation": (
         "tests/simulation/test_simulation.py::test_no_seed_violates_an_invariant[the others]",

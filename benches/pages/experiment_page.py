@@ -190,7 +190,7 @@ def main() -> None:
         from django.test import Client
 
         from datamill.service.answers.answering import answer_experiment
-        from datamill.service.files.store import name_stored_file
+        from datamill.service.files.disk import name_stored_file
         from datamill.service.models import FleetExperiment
 
         stored = name_stored_file(PACKAGE)

@@ -129,7 +129,7 @@ def serving(folder: Path, sizes: Sequence[int]) -> Iterator[tuple[Coordinator, C
     from django.contrib.auth.models import User
 
     from datamill.service.accounts import make_api_key
-    from datamill.service.files.store import name_stored_file
+    from datamill.service.files.disk import name_stored_file
 
     data = folder / "data"
     data.mkdir()

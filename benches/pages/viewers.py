@@ -43,7 +43,7 @@ from markdown import describe_machine, format_table
 from datamill.service.accounts import make_api_key
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.state.rows import select_rows
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
 from datamill.service.models import FleetExperiment
 
 LEAST_SHARE = 0.9

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -45,7 +46,7 @@ class Visit:
     def open(self, path: str) -> Any:
         return self.page.goto(self.url + path)
 
-    def log_in(self, user: str) -> None:
+    def log_in(self, user: str, password: str = PASSWORD) -> None:
         """Log in and stand before the list of experiments; a session that there is already serves again."""
         if user in self.sessions:
             self.page.context.add_cookies(self.sessions[user])
@@ -53,7 +54,7 @@ class Visit:
             return
         self.open("/login")
         self.page.get_by_label("User name").fill(user)
-        self.page.get_by_label("Password").fill(PASSWORD)
+        self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Log in").click()
         self.page.get_by_role("heading", name="Experiments").wait_for()
         self.sessions[user] = self.page.context.cookies()
@@ -100,17 +101,25 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture
-def visit(pages: Pages, browser: Any) -> Iterator[Visit]:
+@contextmanager
+def visiting(browser: Any, url: str, sessions: dict[str, Any], **options: Any) -> Iterator[Visit]:
     """A browser without anything remembered; nothing may be complained of, and nobody else spoken to."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
     page = context.new_page()
     page.set_default_timeout(90_000)
-    visit = Visit(page, pages.url, pages.sessions)
+    visit = Visit(page, url, sessions)
     page.on("console", lambda said: visit.complaints.append(f"{page.url}: {said.text}"))
     page.on("pageerror", lambda error: visit.complaints.append(f"{page.url}: {error}"))
     page.on("request", lambda request: visit.hosts.add(request.url.split("/")[2]))
-    yield visit
-    context.close()
+    try:
+        yield visit
+    finally:
+        context.close()
     assert visit.complaints == []
-    assert visit.hosts <= {pages.url.split("/")[2]}
+    assert visit.hosts <= {url.split("/")[2]}
+
+
+@pytest.fixture
+def visit(pages: Pages, browser: Any) -> Iterator[Visit]:
+    with visiting(browser, pages.url, pages.sessions) as visit:
+        yield visit

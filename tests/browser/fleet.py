@@ -2,7 +2,7 @@
 
 Runs as a program of its own, so that its database is nobody else's: `python fleet.py DATA PORT` fills an
 SQLite file in DATA, serves the pages, says `ready`, and then obeys lines on its standard input (`count 3`,
-`print TEXT`, `late TEXT`, `measure 9`), answering each with `done`.
+`print TEXT`, `late TEXT`, `measure 9`, `damage KEY`), answering each with `done`.
 """
 
 from __future__ import annotations
@@ -103,6 +103,17 @@ def fill() -> None:
     hold(held)
 
 
+def damage_archive(key: str) -> None:
+    """Change a bit of the archive of a publication."""
+    from datamill.service.models import Publication
+    from datamill.service.publishing.archives import find_archive
+
+    file = find_archive(Publication.objects.get(pk=key).sha256)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
 def obey(line: str) -> None:
     """Change the database as a line says."""
     from datamill.service.models import FleetExperiment
@@ -117,6 +128,8 @@ def obey(line: str) -> None:
         measure_trials(int(rest))
     elif word == "late":
         print_output("setup", rest)
+    elif word == "damage":
+        damage_archive(rest)
     else:
         raise ValueError(line)
 
@@ -142,12 +155,13 @@ def main(data: Path, port: int) -> None:
     from datamill.service.broker.access import BrokerAccess, set_broker_access
     from datamill.service.broker.keys import load_keys
     from datamill.service.front_door.kept_threads import make_application
+    from datamill.service.serving.body_limits import LimitedBodies
 
     call_command("migrate", verbosity=0)
     with transaction.atomic():
         fill()
     set_broker_access(BrokerAccess(load_keys(data / "keys"), ("nats://127.0.0.1:4222",), None, lambda: None))
-    application = ASGIStaticFilesHandler(make_application())
+    application = LimitedBodies(ASGIStaticFilesHandler(make_application()))
     config = uvicorn.Config(application, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     serving = threading.Thread(target=server.run, daemon=True)

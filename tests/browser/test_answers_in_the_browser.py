@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from axe import find_violations
+
 
 def test_the_answer_comes_first_with_its_picture_and_other_questions_are_a_click_away(visit: Any) -> None:
     visit.log_in("alice")
@@ -41,6 +43,34 @@ def test_the_answer_comes_first_with_its_picture_and_other_questions_are_a_click
     said = page.locator("#result .headline").inner_text()
     page.reload()
     assert page.locator("#result .headline").inner_text() == said
+
+
+def test_figures_come_alive_in_place_once_they_are_asked_for(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    sizes: list[int] = []
+    page.on("response", lambda answer: sizes.append(len(answer.body())))
+    visit.open("/experiments/3")
+    page.locator("#answer figure.chart").wait_for()
+    # A reader who does not ask loads nothing of it.
+    assert page.locator("iframe").count() == 0
+    assert sum(sizes) < 300_000
+    page.get_by_text("Figures that answer to the mouse").click()
+    report = page.frame_locator("#answer iframe")
+    report.locator("#evidence ~ figure.chart .live svg").first.wait_for()
+    # It is in a world of its own, also here.
+    frame = page.frames[1]
+    assert frame.evaluate("self.origin") == "null"
+    assert page.locator("#answer iframe").get_attribute("sandbox") == "allow-scripts allow-downloads"
+    for scheme, width in (("dark", 360), ("light", 1200)):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        assert find_violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # The library of the figures names a field that has no value, and axe asks the frame, which is shut off.
+    usual = ("WARN Infinite extent", "Failed to execute 'postMessage'")
+    assert all(any(words in said for words in usual) for said in visit.complaints), visit.complaints
+    visit.complaints.clear()
 
 
 def test_the_report_is_alive_and_cannot_touch_the_site(visit: Any) -> None:

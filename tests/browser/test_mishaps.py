@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from axe import find_violations
+from browser.conftest import PASSWORD
 
 FILE = """
 [experiment]
@@ -19,7 +21,8 @@ path = "xz"
 [fleet]
 reboot = "never"
 """
-#: So large that it is still under way when the line is cut.
+#: The cookie of a session, which ends; others stay.
+SESSION = "sessionid"
 CUT_OFF_BYTES = 16 << 20
 
 
@@ -125,15 +128,11 @@ def test_an_upload_that_is_cut_off_is_done_again_and_nothing_typed_is_lost(visit
     page.get_by_label("Files").set_input_files(
         [{"name": "large.tar.gz", "mimeType": "application/gzip", "buffer": content}]
     )
-    line = page.context.new_cdp_session(page)
-    line.send("Network.enable")
-    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 1 << 20}
-    line.send("Network.emulateNetworkConditions", slow)
-    page.get_by_role("button", name="Upload").click(no_wait_after=True)
-    page.wait_for_timeout(1500)
+    page.route("**/experiments/new/upload", lambda route: route.abort("connectionreset"))
     with page.expect_event("requestfailed"):
-        line.send("Network.emulateNetworkConditions", slow | {"offline": True})
-    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
+        page.get_by_role("button", name="Upload").click(no_wait_after=True)
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/experiments/new/upload")
     visit.complaints.clear()
     page.go_back()
     assert page.get_by_label("Name", exact=True).input_value() == "cut-off"
@@ -141,3 +140,79 @@ def test_an_upload_that_is_cut_off_is_done_again_and_nothing_typed_is_lost(visit
     page.get_by_role("button", name="Upload").click()
     page.locator(".message.bad").wait_for()
     assert page.get_by_label("Name", exact=True).input_value() == "cut-off"
+
+
+def test_a_session_that_ends_in_the_steps_loses_nothing(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/experiments/new")
+    page.get_by_label("Name", exact=True).fill("ended-session")
+    page.get_by_label("Question").fill("Is it all there?")
+    page.get_by_role("checkbox", name="xz", exact=False).first.check()
+    page.get_by_role("button", name="Next: machines").click()
+    page.get_by_label("Memory", exact=True).fill("1 GiB")
+    page.context.clear_cookies(name=SESSION)
+    page.get_by_role("button", name="Next: space").click()
+    log_in_again(page)
+    page.locator("[data-trials]").wait_for()
+    page.get_by_role("button", name="Next: check and submit").click()
+    text = page.get_by_label("Experiment file").input_value()
+    for typed in ("ended-session", "Is it all there?", "1 GiB"):
+        assert f'"{typed}"' in text
+    # What is typed in the last step is said to be kept, and is.
+    page.context.clear_cookies(name=SESSION)
+    typed = text + "# typed without a session\n"
+    page.get_by_label("Experiment file").fill(typed)
+    page.get_by_text("Your session has ended.").wait_for()
+    assert find_violations(page) == []
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_text("What you typed is kept").wait_for()
+    # A page that nobody may see is no error of the page.
+    visit.complaints.clear()
+    assert find_violations(page) == []
+    log_in_again(page)
+    page.get_by_role("heading", name="Logged in again").wait_for()
+    assert find_violations(page) == []
+    page.get_by_role("button", name="Go on with it").click()
+    assert page.get_by_label("Experiment file").input_value() == typed
+    assert count_experiments(visit, "ended-session") == 0
+
+
+def log_in_again(page: Any) -> None:
+    page.get_by_label("User name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_packages_that_are_sent_after_the_session_ended_are_asked_for_again(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/experiments/new")
+    page.get_by_label("Name", exact=True).fill("ended-upload")
+    page.get_by_role("checkbox", name="xz", exact=False).first.check()
+    package = {"name": "a.tar.gz", "mimeType": "application/gzip", "buffer": os.urandom(200_000)}
+    page.get_by_label("Files").set_input_files([package])
+    page.context.clear_cookies(name=SESSION)
+    page.get_by_role("button", name="Upload").click()
+    log_in_again(page)
+    page.get_by_label("Name", exact=True).wait_for()
+    assert page.get_by_label("Name", exact=True).input_value() == "ended-upload"
+    assert page.get_by_role("checkbox", name="xz", exact=False).first.is_checked()
+
+
+def test_a_million_levels_are_refused_and_stay_in_their_field(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    visit.open("/experiments/new/file")
+    for count in (100_000, 1_000_000):
+        levels = ", ".join(str(number % 10) for number in range(count))
+        text = FILE.format(name="so-many") + f"[factors]\nenv_padding = [{levels}]\n"
+        page.get_by_label("Experiment file").fill(text)
+        page.locator("#draft .message.bad").first.wait_for()
+        assert page.get_by_label("Experiment file").input_value() == text
+    told = page.locator("#draft [role=alert]").inner_text()
+    assert told.startswith("Not looked at: "), told
+    assert page.locator("#draft [role=alert]").count() == 1
+    # The browser says of what is refused that it is.
+    assert all("413" in said or "htmx:responseError" in said for said in visit.complaints), visit.complaints
+    visit.complaints.clear()

@@ -186,7 +186,10 @@ def test_axe_finds_nothing_on_any_page(visit: Any, scheme: str, width: int) -> N
     page.set_viewport_size({"width": width, "height": 900})
     for path in (*PAGES, *ADMIN_PAGES, *MORE_PAGES):
         visit.open(path)
-        page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true; })")
+        # But for frames, which are pages by themselves.
+        page.evaluate(
+            "document.querySelectorAll('details:not([data-frame])').forEach(item => { item.open = true; })"
+        )
         assert find_violations(page) == [], path
 
 

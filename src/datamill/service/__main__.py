@@ -55,6 +55,7 @@ def _serve(arguments: list[str]) -> int:
     # The settings read these when they are imported.
     os.environ["DATAMILL_SERVICE_DATA"] = str(folder.path)
     os.environ["DATAMILL_SERVICE_DATABASE"] = url
+    os.environ["DATAMILL_SERVICE_FILES"] = options.files
     os.environ["DJANGO_SETTINGS_MODULE"] = "datamill.service.settings"
     import django
 

@@ -1,9 +1,10 @@
 """Django's settings of the coordinator.
 
-Two environment variables say where its state is, set by `datamill serve` before Django is loaded:
-`DATAMILL_SERVICE_DATA`, the folder for what is not in the database, and `DATAMILL_SERVICE_DATABASE`, a URL:
+Three environment variables say where its state is, set by `datamill serve` before Django is loaded:
+`DATAMILL_SERVICE_DATA`, the folder for what is not in the database, `DATAMILL_SERVICE_DATABASE`, a URL:
 `sqlite:///FILE`, `sqlite://` (in memory, for tests and simulations), or
-`postgres://USER:PASSWORD@HOST:PORT/NAME`.
+`postgres://USER:PASSWORD@HOST:PORT/NAME`, and `DATAMILL_SERVICE_FILES`, the URL of a bucket for files
+(`files/bucket.py`), empty where the folder has them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from datamill.experiment.errors import InputError
 
 DATA_VARIABLE = "DATAMILL_SERVICE_DATA"
 DATABASE_VARIABLE = "DATAMILL_SERVICE_DATABASE"
+FILES_VARIABLE = "DATAMILL_SERVICE_FILES"
 
 
 #: To open one takes longer than what most requests ask of it.
@@ -66,6 +68,7 @@ def parse_database_url(url: str) -> dict[str, Any]:
 
 
 DATA_FOLDER = Path(os.environ.get(DATA_VARIABLE, "."))
+FILES_URL = os.environ.get(FILES_VARIABLE, "")
 DATABASES = {"default": parse_database_url(os.environ.get(DATABASE_VARIABLE, "sqlite://"))}
 INSTALLED_APPS = [
     "django.contrib.auth",

@@ -24,13 +24,14 @@ def pack_package(**scripts: str) -> bytes:
 
 def store(content: bytes, name: str, kind: str, owner: Any) -> str:
     """Put a file into the store; returns its SHA-256."""
-    from datamill.service.files.store import name_stored_file, record_stored_file
+    from datamill.service.files.disk import name_stored_file
+    from datamill.service.files.store import record_stored_file
 
     sha256 = hashlib.sha256(content).hexdigest()
     path = name_stored_file(sha256)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    record_stored_file(sha256, kind, owner, name)
+    record_stored_file(sha256, kind, owner, len(content), name)
     return sha256
 
 

@@ -107,7 +107,7 @@ def store(content: bytes, user: User, name: str = "p1", kind: str = "package") -
     part = settings.DATA_FOLDER / "part"
     part.write_bytes(content)
     keep_file(part, digest)
-    record_stored_file(digest, kind, user, name)
+    record_stored_file(digest, kind, user, len(content), name)
     return digest
 
 

@@ -35,6 +35,13 @@ def test_an_unknown_option_of_serve_is_refused_with_the_nearest_one(
     assert "--listen" in capsys.readouterr().err
 
 
+def test_a_bucket_for_files_is_an_option_or_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parse_options([]).files == ""
+    monkeypatch.setenv("DATAMILL_FILES", "s3://lab")
+    assert parse_options([]).files == "s3://lab"
+    assert parse_options(["--files", "s3://other"]).files == "s3://other"
+
+
 def test_options_that_may_be_repeated_are_all_kept() -> None:
     options = parse_options(
         [

@@ -13,7 +13,7 @@ from datamill.experiment.errors import InputError
 #: Packages of the extra `coordinator`, by what is imported of them.
 _PARTS = (
     *("asgiref", "cryptography", "django", "django_htmx", "ninja", "nats", "nkeys", "psycopg", "nacl"),
-    *("starlette", "uvicorn"),
+    *("obstore", "starlette", "uvicorn"),
 )
 
 

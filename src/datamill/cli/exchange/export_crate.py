@@ -24,6 +24,7 @@ class AskedCrate:
     title: str
     authors: tuple[str, ...]
     licence: str
+    organisation: str
     without_artifacts: bool
 
 
@@ -47,15 +48,26 @@ def crate_options(verb: Callable[..., None]) -> Callable[..., None]:
             help="rocrate: the licence under which others may use it.",
         ),
         click.option(
+            "--organisation",
+            metavar="NAME",
+            default="",
+            help='rocrate: where its authors work, as "Name <https://address>".',
+        ),
+        click.option(
             "--without-artifacts", is_flag=True, help="rocrate: leave out what trials printed and collected."
         ),
     ]
 
     @wraps(verb)
     def gather(
-        title: str, authors: tuple[str, ...], licence: str, without_artifacts: bool, **others: object
+        title: str,
+        authors: tuple[str, ...],
+        licence: str,
+        organisation: str,
+        without_artifacts: bool,
+        **others: object,
     ) -> None:
-        verb(asked=AskedCrate(title, authors, licence, without_artifacts), **others)
+        verb(asked=AskedCrate(title, authors, licence, organisation, without_artifacts), **others)
 
     for option in reversed(options):
         gather = option(gather)
@@ -87,6 +99,7 @@ def export_crate(data: Path, out: Path | None, asked: AskedCrate, *, force: bool
         "\n".join(asked.authors) or getpass.getuser(),
         asked.licence,
         now_s=time.time(),
+        organisation=asked.organisation,
     )
     facts = write_crate(
         data, target, description, held_back=("artifacts",) if asked.without_artifacts else ()

@@ -24,4 +24,4 @@ def import_crate(file: Path, out: Path | None) -> None:
     click.echo(
         f"{folder}: the bundle of experiment {bundle.experiment.name}, {trials} trials; all digests hold."
     )
-    click.echo(f"Next: {name_command()} report {folder}, or {name_command()} run {folder} --out again")
+    click.echo(f"Next: {name_command()} report {folder}, or {name_command()} reproduce {folder} --run")

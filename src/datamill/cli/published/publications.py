@@ -37,8 +37,8 @@ def publications(
 ) -> None:
     """List what was published, or tell what the publication KEY answers and how it is cited.
 
-    With --out the archive is written as well, an RO-Crate: datamill run executes its experiment again here,
-    datamill reproduce compares both. Its digest is checked.
+    With --out the archive is written as well, an RO-Crate: datamill reproduce FILE --run runs its experiment
+    again here and compares both. Its digest is checked.
     """
     if publication is None:
         if out is not None:
@@ -64,7 +64,7 @@ def publications(
     print_clean(f"\n{count_nouns(said.trials, 'trial')} on {machines}; {said.method}, n = {said.n}")
     print_clean(line.citation.strip())
     if out is not None:
-        print_clean(f"{out}: try {name_command()} run {out}")
+        print_clean(f"{out}: try {name_command()} reproduce {out} --run")
 
 
 def list_publications(coordinator: CoordinatorClient) -> Iterator[PublicationLine]:

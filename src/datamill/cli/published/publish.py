@@ -31,6 +31,9 @@ from datamill.results.crates.description import LICENCES, USUAL_LICENCE
     help="What readers may do with it.",
 )
 @click.option("--summary", metavar="TEXT", default="", help="A few sentences for readers.")
+@click.option(
+    "--organisation", metavar="NAME", default="", help='Where its authors work, as "Name <https://address>".'
+)
 @click.option("--without-artifacts", is_flag=True, help="Hold back what trials printed and collected.")
 @click.option("--yes", is_flag=True, help="Publish without asking. Needed without a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the publication as JSON.")
@@ -41,6 +44,7 @@ def publish(
     title: str | None,
     licence: str,
     summary: str,
+    organisation: str,
     without_artifacts: bool,
     yes: bool,
     as_json: bool,
@@ -59,7 +63,7 @@ def publish(
         if not yes:
             confirm_in_public(f"Publish experiment {number} for everybody, for ever?")
         held = ("artifacts",) if without_artifacts else ()
-        body = PublishRequest(title, authors, licence, summary, held)  # type: ignore[arg-type]
+        body = PublishRequest(title, authors, licence, summary, held, organisation)  # type: ignore[arg-type]
         made = coordinator.post_once(f"/experiments/{number}/publish", PublicationLine, body)
     if as_json:
         click.echo(spell_answer(f"Experiment {number} is published as {made.key}.", publication=made))

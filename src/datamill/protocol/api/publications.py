@@ -38,7 +38,8 @@ class PublicationLine(msgspec.Struct, frozen=True):
 class PublishRequest(msgspec.Struct, frozen=True):
     """What a publication says of itself, and which parts of the bundle stay away; it is for everybody.
 
-    Of `authors` each is `Family, Given`, or one name that is taken as it is.
+    Of `authors` each is `Family, Given`, or one name that is taken as it is; `organisation`, where they work,
+    is `Name <https://address>`, or the name alone.
     """
 
     title: Text
@@ -46,6 +47,7 @@ class PublishRequest(msgspec.Struct, frozen=True):
     licence: Text = "CC-BY-4.0"
     summary: Text = ""
     hold_back: Annotated[tuple[Literal["artifacts"], ...], Meta(max_length=10)] = ()
+    organisation: Text = ""
 
 
 class WithdrawalRequest(msgspec.Struct, frozen=True):

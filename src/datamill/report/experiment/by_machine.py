@@ -56,7 +56,7 @@ def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bo
     count = len(found.machines)
     headline = f"On the average of {count} machines, {_lower(answer.headline)}"
     details = (*phrase_machines(found), *phrase_factors(found.factors))
-    opposed = _list_opposed(found)
+    opposed = list_opposed(found)
     if opposed:
         details = (headline, *details)
         headline = f"Which is better depends on the machine: {'; '.join(opposed)}."
@@ -138,7 +138,7 @@ def _sort_machines(
     return winners, silent
 
 
-def _list_opposed(found: MachineByMachine) -> list[str]:
+def list_opposed(found: MachineByMachine) -> list[str]:
     """The better package and its machines, where machines show the opposite of each other."""
     for agreement in found.agreements:
         winners, _ = _sort_machines(agreement.package, agreement.baseline, found)

@@ -5,20 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datamill.analysis.answer.experiment_analysis import ExperimentAnalysis
+from datamill.analysis.levels.comparison import PairComparison
 from datamill.design.nuisance import list_drawn_factors
-from datamill.experiment.experiment import Experiment
+from datamill.experiment.experiment import Experiment, Response
 from datamill.experiment.messages.phrases import finish_sentence
+from datamill.report.changes.gaps import is_unit_of_time, take_ratio
 from datamill.report.drift.section import warn_of_drift
 from datamill.report.experiment.answer import count_trials, phrase_answer
-from datamill.report.experiment.by_machine import qualify_by_machines
+from datamill.report.experiment.by_machine import list_opposed, qualify_by_machines
 from datamill.report.experiment.doubtful import phrase_doubts
 from datamill.report.hypothesis.words import answer_by_hypothesis
 from datamill.report.screening.first_part import phrase_screened_first
 from datamill.report.screening.section import answer_by_screening, warn_of_aliases, word_screening
 from datamill.report.stopping.section import find_look_at_hypothesis
 from datamill.report.words.answer import Answer
+from datamill.report.words.scales import round_interval
 from datamill.report.words.warning_order import order_warnings
 from datamill.results.bundles.trial_summary import TrialSummary
+
+_SHORT_HYPOTHESES = {
+    "supported": "hypothesis supported",
+    "refuted": "hypothesis refuted",
+    "undecided": "hypothesis undecided",
+}
 
 
 def phrase_experiment(found: ExperimentAnalysis, trials: TrialSummary) -> Answer:
@@ -63,3 +72,42 @@ def _say_nothing(experiment: Experiment, trials: TrialSummary) -> Answer:
         confidence=experiment.confidence,
         method="none",
     )
+
+
+def shorten_answer(found: ExperimentAnalysis) -> str:
+    """Say in a few words which package is better, a number with its interval, or whether a hypothesis holds.
+
+    Empty where that takes a sentence: without a comparison of packages, of a screening, where like trials did
+    not differ, and of an experiment that stops by itself, whose intervals are those of its looks.
+    """
+    first = found.answering
+    if first is None or found.experiment.until is not None:
+        return ""
+    if found.hypothesis is not None:
+        return _SHORT_HYPOTHESES.get(found.hypothesis.verdict, "")
+    comparison = first.analysis.comparison
+    if comparison is None or first.screening is not None:
+        return ""
+    pairs = comparison.best or comparison.pairs[:1]
+    if any(pair.p is None for pair in pairs):
+        return ""
+    if first.machines is not None and list_opposed(first.machines):
+        return "which is better depends on the machine"
+    if unclear := [pair for pair in pairs if pair.verdict == "uncertain"]:
+        names = " and ".join([unclear[0].package, *(pair.baseline for pair in unclear)])
+        return f"{names} not told apart"
+    said = _shorten_pair(pairs[0], found.experiment.responses[0])
+    return said if first.machines is None else f"{said}, average of {len(first.machines.machines)} machines"
+
+
+def _shorten_pair(pair: PairComparison, response: Response) -> str:
+    winner = pair.package if pair.verdict == "better" else pair.baseline
+    ratio = take_ratio(pair, winner)
+    if ratio is None:
+        return f"{winner} better"
+    if response.direction == "lower" and is_unit_of_time(response.unit):
+        # Also where the values of each machine were taken relative to it: their ratio is one of times.
+        shown = round_interval(ratio.inverted())
+        return f"{winner} {shown.estimate} times as fast ({shown.ends})"
+    shown = round_interval(ratio)
+    return f"{winner} {shown.estimate} times the {response.name} ({shown.ends})"

@@ -61,11 +61,11 @@ class ChangedFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BundleFile:
-    """A file of a bundle: its bytes, or the open or closed file that holds them."""
+    """A file of a bundle: its bytes, the open or closed file that holds them, or what yields them."""
 
     name: str
     size_bytes: int
-    source: bytes | Path | IO[bytes]
+    source: bytes | Path | IO[bytes] | Callable[[], Iterator[bytes]]
 
     def read(self) -> Iterator[bytes]:
         """Yield the content in pieces.
@@ -101,6 +101,8 @@ class BundleFile:
         elif isinstance(self.source, Path):
             with self.source.open("rb") as handle:
                 yield from _read_pieces(handle)
+        elif callable(self.source):
+            yield from self.source()
         else:
             self.source.seek(0)
             yield from _read_pieces(self.source)
@@ -122,7 +124,10 @@ def make_spooled_file(name: str, spool: IO[bytes]) -> BundleFile:
 
 
 def list_fixed_files(
-    head: BundleHead, text: str, design: BundleFile, find: Callable[[BundlePackage | BundleFactor], Path]
+    head: BundleHead,
+    text: str,
+    design: BundleFile,
+    find: Callable[[BundlePackage | BundleFactor], BundleFile],
 ) -> list[BundleFile]:
     """Return the files of a bundle that are fixed before data, its head last: without it there is no bundle.
 
@@ -130,7 +135,7 @@ def list_fixed_files(
         head: what the bundle says of itself; the digests of question and plan are put in.
         text: the experiment file.
         design: the plan, `design.json`.
-        find: where an archive lies that the head names.
+        find: returns an archive that the head names.
 
     Raises:
         OSError: when an archive is not where it should be.
@@ -139,9 +144,7 @@ def list_fixed_files(
     digests = {file.name: file.digest() for file in (question, design)}
     files = [question, design]
     archives: list[BundlePackage | BundleFactor] = [*head.packages, *head.loads, *head.factors]
-    for item in archives:
-        path = find(item)
-        files.append(BundleFile(item.file, path.stat().st_size, path))
+    files += [find(item) for item in archives]
     return [*files, make_json_file("bundle.json", msgspec.structs.replace(head, sha256=digests))]
 
 

@@ -12,6 +12,7 @@ import msgspec
 from datamill.design.design import Design
 from datamill.results.bundles.bundle import Bundle
 from datamill.results.bundles.bundle_files import (
+    BundleFile,
     check_bundle_place,
     list_fixed_files,
     make_file,
@@ -44,7 +45,12 @@ def create_bundle(
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     plan = make_file("design.json", msgspec.json.encode(design))
-    write_folder(list_fixed_files(head, text, plan, lambda item: archives[item.file]), draft)
+    write_folder(list_fixed_files(head, text, plan, lambda item: _find(item.file, archives)), draft)
     write_folder((make_file(name, content) for name, content in also.items()), draft)
     draft.rename(folder)
     return open_bundle(folder)
+
+
+def _find(name: str, archives: Mapping[str, Path]) -> BundleFile:
+    path = archives[name]
+    return BundleFile(name, path.stat().st_size, path)

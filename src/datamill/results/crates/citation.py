@@ -65,9 +65,13 @@ def cite_as_cff(description: Description) -> str:
                 f"  - family-names: {_quote(author.family)}",
                 f"    given-names: {_quote(author.given)}",
             ]
+            if description.organisation is not None:
+                lines.append(f"    affiliation: {_quote(description.organisation.name)}")
         else:
             lines.append(f"  - name: {_quote(author.family)}")
-    lines += [f'date-released: "{description.date}"', f"license: {description.licence}"]
+    lines.append(f'date-released: "{description.date}"')
+    if description.licence:
+        lines.append(f"license: {description.licence}")
     if description.address:
         lines.append(f"url: {_quote(description.address)}")
     if description.digest:

@@ -21,7 +21,9 @@ LICENCES = {
 }
 USUAL_LICENCE = "CC-BY-4.0"
 _MOST_AUTHORS = 100
+_MOST_TITLE = 300
 _MOST_CHARACTERS = 2000
+_ORGANISATION = re.compile(r"(?P<name>[^<>]{1,300}?)(?: ?<(?P<address>https?://[^\s<>\"]{1,280})>)?")
 #: What is no text, and what terminals obey or turns the direction of what follows round.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Line = Annotated[str, Meta(min_length=1, max_length=300)]
@@ -39,11 +41,19 @@ class Author(msgspec.Struct, frozen=True):
         return f"{self.given} {self.family}".strip()
 
 
+class Organisation(msgspec.Struct, frozen=True):
+    """Where the authors work, which publishes the result; `address` is its page, or empty."""
+
+    name: Line
+    address: str = ""
+
+
 class Description(msgspec.Struct, frozen=True):
     """What a crate or a publication says of itself; `published_unix_s` is when it was handed on.
 
-    `address` is where it can be found for ever, empty where there is no such place; `digest` is the SHA-256
-    of the file that is cited, empty inside of that file.
+    `licence` is a name of `LICENCES`, empty where the authors have given none. `address` is where it can be
+    found for ever, empty where there is no such place; `digest` is the SHA-256 of the file that is cited,
+    empty inside of that file.
     """
 
     title: Line
@@ -53,6 +63,7 @@ class Description(msgspec.Struct, frozen=True):
     summary: str = ""
     address: str = ""
     digest: str = ""
+    organisation: Organisation | None = None
 
     @property
     def date(self) -> str:
@@ -81,26 +92,67 @@ def read_authors(text: str) -> tuple[Author, ...]:
     return tuple(found)
 
 
+def read_organisation(text: str) -> Organisation | None:
+    """Read `Name <https://address>`, or the name alone; None where the text is empty.
+
+    Raises:
+        InputError: there is an address without a name, it is not one of the web, or the text is too long.
+    """
+    told = " ".join(clean_text(text).split())
+    if not told:
+        return None
+    found = _ORGANISATION.fullmatch(told)
+    if found is None:
+        raise InputError(
+            f'the organisation "{told[:80]}" cannot be read',
+            remedy="Write its name, or: Name <https://address>.",
+        )
+    return Organisation(found["name"], found["address"] or "")
+
+
 def describe(
-    title: str, authors: str, licence: str, *, now_s: float, summary: str = "", address: str = ""
+    title: str,
+    authors: str,
+    licence: str,
+    *,
+    now_s: float,
+    summary: str = "",
+    address: str = "",
+    organisation: str = "",
 ) -> Description:
     """Return a description of what a person typed.
 
     Raises:
-        InputError: there is no title or author, one is too long, or nobody knows the licence.
+        InputError: there is no title or author, one is too long, nobody knows the licence, or the
+            organisation cannot be read.
     """
     title = " ".join(clean_text(title).split())
     if not title:
         raise InputError("there is no title", remedy="Give one: what was asked, in a few words.")
-    if len(title) > 300:
-        raise InputError("the title is too long", remedy="Write up to 300 characters.")
+    if len(title) > _MOST_TITLE:
+        raise InputError("the title is too long", remedy=f"Write up to {_MOST_TITLE} characters.")
     if licence not in LICENCES:
         raise InputError(
             f'the licence "{licence[:40]}" is not one of those offered',
             remedy=f"Choose: {', '.join(LICENCES)}.",
         )
     short = clean_text(summary).strip()[:_MOST_CHARACTERS]
-    return Description(title, read_authors(authors), licence, now_s, short, address)
+    return Description(
+        title,
+        read_authors(authors),
+        licence,
+        now_s,
+        short,
+        address,
+        organisation=read_organisation(organisation),
+    )
+
+
+def describe_unpublished(title: str, author: str, *, now_s: float) -> Description:
+    """Return the description of a result that its author has not published: it has no licence."""
+    shown = " ".join(clean_text(title).split())
+    shown = f"{shown[: _MOST_TITLE - 1]}…" if len(shown) > _MOST_TITLE else shown
+    return Description(shown, (Author(" ".join(clean_text(author).split())[:_MOST_TITLE]),), "", now_s)
 
 
 def clean_text(text: str) -> str:

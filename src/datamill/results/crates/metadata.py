@@ -6,63 +6,25 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import quote
 
-from datamill.results.crates.description import LICENCES, Author, Description
+from datamill.results.crates.crate_files import (
+    CrateFile,
+    Entity,
+    describe_artifacts,
+    describe_file,
+    is_artifact,
+    was_given,
+    was_made,
+)
+from datamill.results.crates.description import LICENCES, Author, Description, Organisation
 
 METADATA_FILE = "ro-crate-metadata.json"
 _CRATE = "https://w3id.org/ro/crate/1.1"
 _PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 _CONTEXT = (f"{_CRATE}/context", "https://w3id.org/ro/terms/workflow-run/context")
-_LICENCE_OF_BUNDLES = "Its parts may be used under this licence."
-#: The entity that stands for datamill.
+#: The entity that stands for datamill, which has no address on the web.
 _SOFTWARE = "urn:datamill:software"
 _RUN = "#execution"
-Entity = dict[str, object]
-
-#: Descriptions of files, by their names or the folders that they are in.
-_WORDS = {
-    "bundle.json": "What the bundle holds: packages with their digests.",
-    "experiment.toml": "The question: packages, factors, responses and replication, as given.",
-    "design.json": "The plan: all trials in their order, fixed before there were data.",
-    "log.jsonl": "What happened: a record of each trial, a line each, with a checksum.",
-    "attempts.jsonl": "Which machine made each attempt, and which attempt counts.",
-    "fleet.json": "Which machines took part, with what is known of each.",
-    "late.jsonl": "Records that arrived after another attempt had counted; they never count.",
-    "debug.jsonl": "Records of trials before the design; they never count.",
-    "profiles.json": "Which profiles there are, of which builds, and which trials measured these.",
-    "decisions.jsonl": "What each look at a sequential experiment decided.",
-    "screening.json": "What the screening before this experiment found.",
-    "main.toml": "The experiment that this screening comes before.",
-    "table.csv": "The tidy table: a row for each observation, with its validity.",
-    "table.parquet": "The tidy table: a row for each observation, with its validity.",
-    "report.html": "The report: the answer with its intervals and figures.",
-    "README.md": "How to look at the result, and how to run the experiment again.",
-    "CITATION.cff": "How to cite the result.",
-    "packages": "A program that was measured, with its scripts.",
-    "loads": "A program that ran in the background.",
-    "factors": "A factor that the experiment brought along.",
-}
-_FORMATS = {
-    ".json": "application/json", ".jsonl": "application/jsonl", ".toml": "application/toml",
-    ".csv": "text/csv",
-    ".parquet": "application/vnd.apache.parquet", ".html": "text/html", ".md": "text/markdown",
-    ".cff": "application/yaml", ".gz": "application/gzip",
-}  # fmt: skip
-#: Files that an execution makes; the others it was given.
-_RESULTS = (
-    "log.jsonl", "attempts.jsonl", "table.csv", "table.parquet", "report.html", "decisions.jsonl",
-    "fleet.json",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class CrateFile:
-    """A file that a crate holds, below its root."""
-
-    name: str
-    size_bytes: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +42,30 @@ class CrateFacts:
 
 def write_metadata(description: Description, facts: CrateFacts, files: Sequence[CrateFile]) -> bytes:
     """Return the metadata file; what lies in `artifacts/` is one entity, however much it is."""
-    listed = [file for file in files if not file.name.startswith("artifacts/")]
-    authors = [_describe_author(author, number) for number, author in enumerate(description.authors, 1)]
-    parts = [_describe_file(file) for file in listed]
-    if len(listed) < len(files):
-        parts.append(
-            {
-                "@id": "artifacts/",
-                "@type": "Dataset",
-                "name": "artifacts",
-                "description": "What trials printed and collected, a folder for each attempt: "
-                f"{len(files) - len(listed)} files.",
-            }
-        )
-    action = _describe_run(facts, [str(part["@id"]) for part in parts])
+    parts = [describe_file(file) for file in files if not is_artifact(file)]
+    if len(parts) < len(files):
+        parts.append(describe_artifacts(len(files) - len(parts)))
+    licence = _describe_licence(description.licence)
+    given = description.organisation
+    organisation = None if given is None else _describe_organisation(given)
+    authors = [
+        _describe_author(author, number, organisation) for number, author in enumerate(description.authors, 1)
+    ]
     root: Entity = {
         "@id": "./",
         "@type": "Dataset",
         "name": description.title,
         "description": _describe_root(description, facts),
         "datePublished": description.date,
-        "license": {"@id": LICENCES[description.licence]},
-        "author": [{"@id": author["@id"]} for author in authors],
+        "license": _point(licence),
+        "author": _point(*authors),
         "conformsTo": {"@id": _PROFILE},
-        "hasPart": [{"@id": part["@id"]} for part in parts],
+        "hasPart": _point(*parts),
         "mentions": {"@id": _RUN},
         "keywords": ["computer performance", "experiment", "datamill"],
     }
+    if organisation is not None:
+        root["publisher"] = _point(organisation)
     if description.address:
         root |= {"url": description.address, "identifier": description.address}
     graph: list[Entity] = [
@@ -118,12 +77,8 @@ def write_metadata(description: Description, facts: CrateFacts, files: Sequence[
         },
         root,
         *authors,
-        {
-            "@id": LICENCES[description.licence],
-            "@type": "CreativeWork",
-            "name": description.licence,
-            "description": _LICENCE_OF_BUNDLES,
-        },
+        *([] if organisation is None else [organisation]),
+        licence,
         {
             "@id": _PROFILE,
             "@type": "CreativeWork",
@@ -137,11 +92,17 @@ def write_metadata(description: Description, facts: CrateFacts, files: Sequence[
             "softwareVersion": facts.version,
             "description": "A laboratory for computer performance: it plans, runs and analyses experiments.",
         },
-        action,
+        _describe_run(facts, parts),
         *parts,
     ]
     text = json.dumps({"@context": list(_CONTEXT), "@graph": graph}, indent=1, ensure_ascii=False)
     return text.encode() + b"\n"
+
+
+def _point(*entities: Entity) -> Entity | list[Entity]:
+    """Return references to entities, one alone without a list, as RO-Crate recommends."""
+    found: list[Entity] = [{"@id": entity["@id"]} for entity in entities]
+    return found[0] if len(found) == 1 else found
 
 
 def _describe_root(description: Description, facts: CrateFacts) -> str:
@@ -150,41 +111,41 @@ def _describe_root(description: Description, facts: CrateFacts) -> str:
     return f"{description.summary} {told}".strip()
 
 
-def _describe_author(author: Author, number: int) -> Entity:
-    if not author.given:
-        return {"@id": f"#author-{number}", "@type": "Person", "name": author.family}
+def _describe_licence(licence: str) -> Entity:
+    if not licence:
+        return {
+            "@id": "#licence",
+            "@type": "CreativeWork",
+            "name": "No licence",
+            "description": "Its authors have not published it. Ask them before you hand it on.",
+        }
     return {
-        "@id": f"#author-{number}",
-        "@type": "Person",
-        "name": author.name,
-        "familyName": author.family,
-        "givenName": author.given,
+        "@id": LICENCES[licence],
+        "@type": "CreativeWork",
+        "name": licence,
+        "description": "Its parts may be used under this licence.",
     }
 
 
-def _describe_file(file: CrateFile) -> Entity:
-    top, _, rest = file.name.partition("/")
-    suffix = file.name[file.name.rfind(".") :] if "." in file.name else ""
-    is_program = bool(rest) and top in ("packages", "loads")
-    kind: str | list[str] = ["File", "SoftwareSourceCode"] if is_program else "File"
-    entity: Entity = {
-        "@id": quote(file.name),
-        "@type": kind,
-        "name": file.name,
-        "description": _WORDS.get(file.name) or _WORDS.get(top) or "A file of the bundle.",
-        "contentSize": str(file.size_bytes),
-        "sha256": file.sha256,
+def _describe_organisation(organisation: Organisation) -> Entity:
+    told: Entity = {
+        "@id": organisation.address or "#organisation",
+        "@type": "Organization",
+        "name": organisation.name,
     }
-    if is_program:
-        entity["version"] = file.sha256[:12]
-    if suffix in _FORMATS:
-        entity["encodingFormat"] = _FORMATS[suffix]
-    return entity
+    return told | {"url": organisation.address} if organisation.address else told
 
 
-def _describe_run(facts: CrateFacts, names: Sequence[str]) -> Entity:
-    made = [name for name in names if name in _RESULTS or name == "artifacts/"]
-    given = [name for name in names if name not in made and name not in ("README.md", "CITATION.cff")]
+def _describe_author(author: Author, number: int, organisation: Entity | None) -> Entity:
+    told: Entity = {"@id": f"#author-{number}", "@type": "Person", "name": author.name}
+    if author.given:
+        told |= {"familyName": author.family, "givenName": author.given}
+    if organisation is not None:
+        told["affiliation"] = _point(organisation)
+    return told
+
+
+def _describe_run(facts: CrateFacts, parts: Sequence[Entity]) -> Entity:
     status = "CompletedActionStatus" if facts.complete else "FailedActionStatus"
     entity: Entity = {
         "@id": _RUN,
@@ -193,8 +154,8 @@ def _describe_run(facts: CrateFacts, names: Sequence[str]) -> Entity:
         "description": f"{facts.trials} trials on {', '.join(facts.machines[:20]) or 'one machine'}",
         "instrument": {"@id": _SOFTWARE},
         "agent": {"@id": "#author-1"},
-        "object": [{"@id": name} for name in given],
-        "result": [{"@id": name} for name in made],
+        "object": _point(*(part for part in parts if was_given(str(part["@id"])))),
+        "result": _point(*(part for part in parts if was_made(str(part["@id"])))),
         "actionStatus": f"http://schema.org/{status}",
     }
     if not facts.complete:

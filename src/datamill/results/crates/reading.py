@@ -82,7 +82,7 @@ def unpack_crate(path: Path, folder: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             _unpack(archive, draft, path)
         try:
-            _check_bundle(draft)
+            check_archives(draft)
         except InputError as problem:
             where = problem.where.replace(str(draft), str(path))
             raise problem.moved(where) from None
@@ -142,8 +142,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: Path) -> None:
         raise InputError(f"{min(digests)} is missing", where=str(path), remedy=_WHOLE)
 
 
-def _check_bundle(folder: Path) -> None:
-    """Read the bundle whole, and hold its archives against the digests that its head has.
+def check_archives(folder: Path) -> None:
+    """Read a bundle whole, and hold its packages, loads and factors against the digests that its head has.
 
     Raises:
         InputError: it is damaged, or its head names an archive that is another one or elsewhere.
@@ -156,7 +156,7 @@ def _check_bundle(folder: Path) -> None:
         inside = ".." not in PurePosixPath(item.file).parts and not PurePosixPath(item.file).is_absolute()
         if not inside or not file.is_file():
             raise InputError(
-                f"{item.file} is missing: the crate was made without it", where=str(folder), remedy=_WHOLE
+                f"{item.file} is missing: the bundle was made without it", where=str(folder), remedy=_WHOLE
             )
         with file.open("rb") as handle:
             if hashlib.file_digest(handle, "sha256").hexdigest() != item.sha256:

@@ -14,8 +14,9 @@ from pathlib import Path
 from datamill.experiment.errors import InputError
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.crates.citation import cite_as_cff
+from datamill.results.crates.crate_files import CrateFile
 from datamill.results.crates.description import Description
-from datamill.results.crates.metadata import METADATA_FILE, CrateFacts, CrateFile, write_metadata
+from datamill.results.crates.metadata import METADATA_FILE, CrateFacts, write_metadata
 
 #: What of a bundle's folder a crate holds; scratch, locks and what may hold names of others stay away.
 _FILES = (
@@ -34,13 +35,13 @@ _README = """# {title}
 This archive is a research object (RO-Crate {crate}): a performance experiment with all that it produced.
 `report.html` says what came out, `table.csv` has all observations, `experiment.toml` the question.
 
-To run it again, and to see whether the result is reproduced:
+To run it again on your machine, and to see whether the result is reproduced, type in this folder:
 
-    datamill run THIS.zip
-    datamill reproduce THIS.zip FOLDER
+    datamill reproduce . --run
 
-FOLDER is the bundle that the first command names. To look at it with other questions: `datamill import
-THIS.zip`, then `datamill report` or `datamill analyze` with the folder that comes out.
+Where the archive is not unpacked, write its name instead of the dot. To look at the result with other
+questions: `datamill report .` or `datamill analyze summary .`. To check every file and unpack them:
+`datamill import ARCHIVE`.
 """
 
 

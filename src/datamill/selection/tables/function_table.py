@@ -7,7 +7,7 @@ import msgspec
 from datamill.experiment.errors import InputError
 
 
-# Nothing in a table points back at it, so that the collector of garbage need not go through thousands of rows.
+# Nothing in a table points back at it: the collector of garbage need not go through thousands of rows.
 class Function(msgspec.Struct, frozen=True, gc=False):
     """One function of a program.
 

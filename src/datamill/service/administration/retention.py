@@ -5,6 +5,8 @@ Records, designs and tables are kept for ever, and so is all that belongs to a p
 
 from __future__ import annotations
 
+import logging
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
@@ -12,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.members.administration import Removable, RetentionState
 from datamill.service.accounts import AccountEventKind, record_account_event
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.store import AwayError, remove_files
 from datamill.service.models import (
     Artifact,
     ExperimentFile,
@@ -21,6 +23,8 @@ from datamill.service.models import (
     StoredFile,
 )
 from datamill.service.states import ENDED_EXPERIMENTS
+
+log = logging.getLogger("datamill.serve")
 
 _DAY_S = 86_400.0
 #: Files that one round removes.
@@ -116,5 +120,7 @@ def remove_old_files(now_s: float) -> Removable:
 
 
 def _unlink(files: list[StoredFile]) -> None:
-    for file in files:
-        name_stored_file(file.pk).unlink(missing_ok=True)
+    try:
+        remove_files([file.pk for file in files])
+    except AwayError as problem:
+        log.warning("%s files that are kept no longer stay in the storage: %s", len(files), problem.message)

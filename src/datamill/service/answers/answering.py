@@ -23,6 +23,7 @@ from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment
 from datamill.service.progress import count_progress
 from datamill.service.states import ENDED_EXPERIMENTS, TrialState
@@ -69,6 +70,7 @@ def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
     What fails once all trials have ended is kept as well, until `forget_failure`: it would fail again.
 
     Raises:
+        AwayError: the storage of files does not answer.
         BundleError: the database does not hold what an answer needs.
         BusyError: too many wait already.
         FullError: too many bundles are being made already.
@@ -88,7 +90,7 @@ def answer_experiment(experiment: FleetExperiment, user: User) -> FleetAnswer:
         with taking_turn(user), TemporaryDirectory(prefix="datamill-answer-") as folder:
             write_bundle(experiment, user, Path(folder))
             answer: FleetAnswer = call_bounded(ANSWERING, answer_folder, folder)
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except InputError as problem:
         # Where its bundle stood meanwhile says nothing to a reader.

@@ -23,6 +23,7 @@ from datamill.service.api.fleet import factors, packages, queueing, tables, work
 from datamill.service.api.members import keys, notices, room, users
 from datamill.service.bounded_work.turns import BusyError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.files.store import AwayError
 from datamill.service.keyed_requests.claims import KeyInUseError, ReusedKeyError
 from datamill.service.publishing.publishing import DamagedError, WithdrawnError
 from datamill.service.watching.places import FullError
@@ -72,6 +73,7 @@ def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
         BusyError: 429,
         WithdrawnError: 410,
         DamagedError: 503,
+        AwayError: 503,
         KeyInUseError: 409,
         EarlyLookError: 409,
         ReusedKeyError: 422,
@@ -79,7 +81,7 @@ def refuse_input(request: HttpRequest, problem: InputError) -> HttpResponse:
     status = next((status for kind, status in statuses.items() if isinstance(problem, kind)), 400)
     told = problem.told(speak_command_line)
     answer = _refuse(request, status, told.message, told.where, told.remedy)
-    if isinstance(problem, BusyError | KeyInUseError):
+    if isinstance(problem, AwayError | BusyError | KeyInUseError):
         answer["Retry-After"] = str(problem.RETRY_AFTER_S)
     return answer
 

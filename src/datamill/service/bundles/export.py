@@ -37,7 +37,7 @@ from datamill.service.bundles.profiles import PROFILES_FILE, list_profiles
 from datamill.service.bundles.tar_stream import write_archive
 from datamill.service.coordinator.experiments.due_looks import read_decisions
 from datamill.service.coordinator.leasing.standings import list_stopped
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.store import find_file
 from datamill.service.models import Artifact, Attempt, Event, FleetExperiment, FleetWorker, Spare, Trial
 from datamill.service.progress import describe_event
 from datamill.service.states import ENDED_EXPERIMENTS, AttemptState, TrialPurpose, TrialState
@@ -205,12 +205,12 @@ def _list_artifacts(experiment: FleetExperiment, left_out: list[str]) -> Iterato
     """Yield what attempts produced, each in the folder of its attempt; note what is missing."""
     for trial_id, number, name, digest, size in _read_artifacts(experiment):
         member = f"artifacts/{trial_id}.{number}/{name}"
-        path = name_stored_file(digest)
         # Names come from workers: only one that stays in its folder becomes a path.
-        if "/" in name or name in ("", ".", "..") or not path.is_file():
+        kept = None if "/" in name or name in ("", ".", "..") else find_file(digest)
+        if kept is None:
             left_out.append(member)
             continue
-        yield BundleFile(member, size, path)
+        yield BundleFile(member, size, kept.source)
 
 
 def _read_artifacts(experiment: FleetExperiment) -> Iterator[tuple[str, int, str, str, int]]:
@@ -231,11 +231,11 @@ def _read_artifacts(experiment: FleetExperiment) -> Iterator[tuple[str, int, str
             latest = pk
 
 
-def _find_package(item: BundlePackage | BundleFactor) -> Path:
-    path = name_stored_file(item.sha256)
-    if not path.is_file():
+def _find_package(item: BundlePackage | BundleFactor) -> BundleFile:
+    kept = find_file(item.sha256)
+    if kept is None:
         raise BundleError(f"{item.file} is no longer in the store")
-    return path
+    return BundleFile(item.file, kept.size_bytes, kept.source)
 
 
 def _open_spool(resources: ExitStack) -> IO[bytes]:

@@ -15,7 +15,7 @@ from django.db.models import Count, Sum
 from datamill.protocol.api.accounts import Scope
 from datamill.service.accounts import find_key, is_admin, list_visible_experiments
 from datamill.service.coordinator.messages.orders import list_lease_files
-from datamill.service.files.store import name_holder, name_stored_file
+from datamill.service.files.store import find_file, name_holder
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import (
     Artifact,
@@ -106,11 +106,15 @@ def may_user_read(user: User, sha256: str) -> bool:
 
 
 def list_unusable_files(user: User, digests: Iterable[str]) -> list[str]:
-    """Return those of the digests whose files a user has to bring before an experiment may name them."""
+    """Return those of the digests whose files a user has to bring before an experiment may name them.
+
+    Raises:
+        AwayError: the storage of files does not answer.
+    """
     return [
         sha256
         for sha256 in dict.fromkeys(digests)
-        if not (name_stored_file(sha256).is_file() and may_user_read(user, sha256))
+        if not (may_user_read(user, sha256) and find_file(sha256) is not None)
     ]
 
 

@@ -1,50 +1,138 @@
-"""Where the coordinator keeps files: by their content, `DATA/files/ab/abcd…`."""
+"""Where the coordinator keeps files, each by its content: on its disk, or in a bucket.
+
+Both have the same names, so that a copy of one is the other.
+"""
 
 from __future__ import annotations
 
-import os
+import logging
 import re
 import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from datamill.experiment.errors import InputError
+from datamill.service.files.disk import DiskShelf
 from datamill.service.models import FileHolder, StoredFile
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+log = logging.getLogger("datamill.serve")
 
 
-def is_sha256(text: str) -> bool:
-    """Tell whether a text has the form of a digest; nothing else becomes a path."""
-    return _SHA256.fullmatch(text) is not None
+class AwayError(InputError):
+    """The storage of files does not answer: nothing is lost, and the request may be made again."""
+
+    RETRY_AFTER_S = 30
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, remedy="Nothing is lost. Try again in a minute.")
 
 
-def name_stored_file(sha256: str) -> Path:
-    """Return where the file of this digest is kept, whether it is there or not."""
-    if not is_sha256(sha256):
-        raise ValueError(f"{sha256!r} is not a SHA-256")
-    return Path(settings.DATA_FOLDER) / "files" / sha256[:2] / sha256
+class DamagedFileError(AwayError):
+    """What came of the storage is not the file of its name."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self._remedy = "Tell the people who run this coordinator: a copy of the storage has it."
+
+
+class KeptFile(Protocol):
+    """A file of the store."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How large it is."""
+
+    @property
+    def source(self) -> Path | Callable[[], Iterator[bytes]]:
+        """Where it lies on this disk, or what yields its content."""
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """Yield the content in pieces, or what of it is from `start` to before `stop`."""
+
+    def at_hand(self) -> AbstractContextManager[Path]:
+        """Yield a path at which it can be read, for as long as this lasts."""
+
+
+class Shelf(Protocol):
+    """A place where files are kept; one elsewhere raises `AwayError` while it does not answer."""
+
+    def find(self, sha256: str) -> KeptFile | None:
+        """Return the file of this digest, None where there is none."""
+
+    def keep(self, part: Path, sha256: str) -> None:
+        """Take a file that was checked: it is whole there or not at all, and `part` is gone."""
+
+    def remove(self, digests: Collection[str]) -> None:
+        """Remove files; one that is not there is no error."""
+
+    def check(self) -> None:
+        """Raise `InputError` where it can never be used as the settings have it."""
+
+
+def find_file(sha256: str) -> KeptFile | None:
+    """Return the file of this digest, None where there is none.
+
+    Raises:
+        AwayError: the storage of files does not answer.
+    """
+    return choose_shelf().find(sha256)
 
 
 def keep_file(part: Path, sha256: str) -> None:
-    """Move a file that was checked into the store, so that it is whole there or not at all."""
-    target = name_stored_file(sha256)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with part.open("rb+") as file:
-        os.fsync(file.fileno())
-    part.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    """Move a file that was checked into the store, so that it is whole there or not at all.
+
+    Raises:
+        AwayError: the storage of files does not answer; the file is where it was.
+        OSError: the disk is full.
+    """
+    choose_shelf().keep(part, sha256)
+
+
+def remove_files(digests: Collection[str]) -> None:
+    """Remove files of the store; one that is not there is no error.
+
+    Raises:
+        AwayError: the storage of files does not answer.
+    """
+    choose_shelf().remove(digests)
+
+
+def check_shelf() -> None:
+    """Make sure that there is a place for files; one that does not answer now may come back.
+
+    Raises:
+        InputError: there is none as the settings have it.
+    """
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        choose_shelf().check()
+    except AwayError as problem:
+        log.warning("%s", problem.message)
+
+
+def choose_shelf() -> Shelf:
+    """Return where files are kept, as the settings say: the bucket that `FILES_URL` names, else the disk."""
+    return _open_bucket(settings.FILES_URL) if settings.FILES_URL else DiskShelf()
+
+
+@lru_cache(maxsize=4)
+def _open_bucket(url: str) -> Shelf:
+    # A client of object storages has threads: without a bucket there are none.
+    from datamill.service.files.bucket import BucketShelf
+
+    return BucketShelf(url)
 
 
 def record_stored_file(
     sha256: str,
     kind: str,
     owner: User | None,
+    size_bytes: int,
     name: str = "",
     now_s: float | None = None,
     worker_id: str = "",
@@ -57,7 +145,7 @@ def record_stored_file(
     stored, _ = StoredFile.objects.get_or_create(
         sha256=sha256,
         defaults={
-            "size_bytes": name_stored_file(sha256).stat().st_size,
+            "size_bytes": size_bytes,
             "kind": kind,
             "name": clean_name(name),
             "stored_unix_s": time.time() if now_s is None else now_s,

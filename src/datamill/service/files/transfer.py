@@ -20,11 +20,13 @@ from django.db import close_old_connections
 from msgspec.structs import asdict
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.api.problems import Problem
 from datamill.service.administration.quotas import find_quota
+from datamill.service.files.disk import DiskFile, is_sha256
+from datamill.service.files.ranges import RangedResponse
 from datamill.service.files.rights import (
     FileUser,
     count_unclaimed,
@@ -32,7 +34,7 @@ from datamill.service.files.rights import (
     may_read,
     needs_not_bring,
 )
-from datamill.service.files.store import is_sha256, keep_file, name_stored_file, record_stored_file
+from datamill.service.files.store import AwayError, KeptFile, find_file, keep_file, record_stored_file
 from datamill.service.front_door.visitors.guesses import SECRETS
 from datamill.service.front_door.visitors.visitors import mark_member
 
@@ -72,8 +74,21 @@ class FileStore:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        response = await self._answer(scope, receive)
-        await response(scope, receive, send)
+        begun = False
+
+        async def begin(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            response = await self._answer(scope, receive)
+            await response(scope, receive, begin)
+        except AwayError as problem:
+            # In mid-answer nothing can be said but that it ends here.
+            if begun:
+                raise
+            await _refuse_away(problem)(scope, receive, send)
 
     def drop_abandoned(self, now_s: float) -> int:
         """Throw away uploads that have not moved for `ABANDONED_UPLOAD_S`; return how many there were.
@@ -110,20 +125,12 @@ class FileStore:
             return _refuse(405, "files are read and stored, nothing else", scope["path"])
         asked = needs_not_bring if scope["method"] == "HEAD" else may_read
         # Whether there is a file that is not for them is nobody's business either.
-        if not (name_stored_file(sha256).is_file() and await _ask(asked, user, sha256)):
+        kept = await _find(sha256) if await _ask(asked, user, sha256) else None
+        if kept is None:
             part = _name_part(sha256, user)
             offset = part.stat().st_size if part.is_file() else 0
             return _refuse(404, "no such file, or none for you", f"/files/{sha256}", offset=offset)
-        return _StoredFileResponse(
-            name_stored_file(sha256),
-            media_type="application/octet-stream",
-            headers={
-                "etag": f'"{sha256}"',
-                "cache-control": "private, max-age=31536000, immutable",
-                "x-content-type-options": "nosniff",
-                "content-disposition": f'attachment; filename="{sha256[:16]}"',
-            },
-        )
+        return _send(kept, sha256)
 
     async def _store(
         self, sha256: str, user: FileUser, scope: Scope, headers: Headers, receive: Receive
@@ -132,8 +139,8 @@ class FileStore:
         if isinstance(upload, Response):
             return upload
         # Of a file that another brought, all of it has to come again: a digest is no proof of its content.
-        if name_stored_file(sha256).is_file() and await _ask(needs_not_bring, user, sha256):
-            await _record(sha256, user, scope)
+        if await _ask(needs_not_bring, user, sha256) and (kept := await _find(sha256)) is not None:
+            await _record(sha256, kept.size_bytes, user, scope)
             return JSONResponse({"sha256": sha256}, 200)
         full = await _find_no_room(user, upload)
         if full is not None:
@@ -179,9 +186,30 @@ async def _receive_upload(
     if digest != upload.sha256:
         part.unlink(missing_ok=True)
         return _refuse(422, f"what came has the SHA-256 {digest}", where, "Send the file again.", 0)
-    await asyncio.to_thread(keep_file, part, upload.sha256)
-    await _record(upload.sha256, user, scope)
+    try:
+        await asyncio.to_thread(keep_file, part, upload.sha256)
+    except AwayError:
+        # Without its last byte it is an upload that broke off: who tries again sends no more than that.
+        os.truncate(part, max(upload.total - 1, 0))
+        raise
+    await _record(upload.sha256, upload.total, user, scope)
     return JSONResponse({"sha256": upload.sha256}, 201)
+
+
+async def _find(sha256: str) -> KeptFile | None:
+    return await asyncio.to_thread(find_file, sha256)
+
+
+def _send(kept: KeptFile, sha256: str) -> Response:
+    headers = {
+        "etag": f'"{sha256}"',
+        "cache-control": "private, max-age=31536000, immutable",
+        "x-content-type-options": "nosniff",
+        "content-disposition": f'attachment; filename="{sha256[:16]}"',
+    }
+    if isinstance(kept, DiskFile):
+        return _StoredFileResponse(kept.source, media_type="application/octet-stream", headers=headers)
+    return RangedResponse(kept, headers)
 
 
 def _read_upload(sha256: str, headers: Headers) -> Upload | Response:
@@ -298,7 +326,7 @@ def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
 
 
 @sync_to_async(thread_sensitive=False)
-def _record(sha256: str, user: FileUser, scope: Scope) -> None:
+def _record(sha256: str, size_bytes: int, user: FileUser, scope: Scope) -> None:
     asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     kind = "artifact" if user.is_worker else asked.get("kind", ["package"])[0]
     with _own_connection():
@@ -306,6 +334,7 @@ def _record(sha256: str, user: FileUser, scope: Scope) -> None:
             sha256,
             kind if kind in _KINDS else "package",
             user.owner,
+            size_bytes,
             asked.get("name", [""])[0],
             worker_id=user.worker_id,
         )
@@ -333,6 +362,12 @@ def _refuse_stranger(scope: Scope, *, has_key: bool) -> JSONResponse:
         f"One that is good is taken at once. Try others in {format_duration(wait_s)}.",
     )
     answer.headers["Retry-After"] = str(int(wait_s) + 1)
+    return answer
+
+
+def _refuse_away(problem: AwayError) -> JSONResponse:
+    answer = _refuse(503, problem.message, "/files", problem.remedy)
+    answer.headers["Retry-After"] = str(problem.RETRY_AFTER_S)
     return answer
 
 

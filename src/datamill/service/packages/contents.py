@@ -9,7 +9,7 @@ from pathlib import Path
 
 from datamill.experiment.errors import InputError
 from datamill.service.bounded_work.calls import call_bounded
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.store import find_file
 from datamill.service.submissions.planned_apart import INSPECTION
 
 #: Scripts whose text is shown, in the order in which they run; `env` sets variables for them.
@@ -51,14 +51,16 @@ def read_contents(sha256: str) -> PackageContents:
     """Return what a package of the store holds; its bytes never change, so that it is read once.
 
     Raises:
+        AwayError: the storage of files does not answer.
         BudgetError: reading it takes more than the coordinator gives.
         BusyError: too many archives are read already.
         InputError: it is not in the store any more, or cannot be read.
     """
-    path = name_stored_file(sha256)
-    if not path.is_file():
+    kept = find_file(sha256)
+    if kept is None:
         raise InputError("the file is not in the store any more")
-    found: PackageContents = call_bounded(INSPECTION, read_archive, path)
+    with kept.at_hand() as path:
+        found: PackageContents = call_bounded(INSPECTION, read_archive, path)
     return found
 
 

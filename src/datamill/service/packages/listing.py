@@ -11,8 +11,9 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from datamill.service.accounts import NotFoundError, is_admin, list_visible_experiments
 from datamill.service.coordinator.leasing.quarantines import list_quarantined
+from datamill.service.files.disk import is_sha256
 from datamill.service.files.rights import may_user_read
-from datamill.service.files.store import is_sha256, name_holder
+from datamill.service.files.store import name_holder
 from datamill.service.models import ExperimentFile, FileHolder, StoredFile, TrialCount
 from datamill.service.states import ENDED_EXPERIMENTS, TrialPurpose, TrialState
 

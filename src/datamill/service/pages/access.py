@@ -12,10 +12,13 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 
 from datamill.experiment.errors import InputError
 from datamill.service.accounts import DeniedError, NotFoundError
 from datamill.service.bounded_work.turns import BusyError
+from datamill.service.files.store import AwayError
+from datamill.service.front_door.referring_page import find_referring_page
 from datamill.service.front_door.visitors.visitors import mark_member
 from datamill.service.pages.accounts.typed import carry_typed, read_typed
 from datamill.service.pages.labels import spell_problems
@@ -73,6 +76,10 @@ def _answer(request: HttpRequest, look: Callable[[], HttpResponseBase]) -> HttpR
         refused = refuse(request, error, "Not now", 429)
         refused["Retry-After"] = str(error.RETRY_AFTER_S)
         return refused
+    except AwayError as error:
+        refused = refuse(request, error, "Not now", 503)
+        refused["Retry-After"] = str(error.RETRY_AFTER_S)
+        return refused
     except InputError as error:
         return refuse(request, error, "This does not work", 400)
 
@@ -89,7 +96,11 @@ def _ask_for_login(request: HttpRequest) -> HttpResponseBase:
         context = {"typed": carry_typed(typed), "next": typed.path}
         return show_page(request, "accounts/login.html", context, status=403)
     if "HX-Request" not in request.headers:
-        return redirect_to_login(request.get_full_path())
+        if request.method == "GET":
+            return redirect_to_login(request.get_full_path())
+        # What was asked is not done after the login either: one is back at the page that asked for it.
+        way_back = find_referring_page(request.headers.get("Referer", ""), request.get_host())
+        return redirect_to_login(way_back or reverse("experiments"))
     here = urlsplit(request.headers.get("HX-Current-URL", "/"))
     way = redirect_to_login(urlunsplit(("", "", here.path, here.query, "")))["Location"]
     return HttpResponse(status=204, headers={"HX-Redirect": way})

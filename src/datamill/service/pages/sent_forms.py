@@ -6,7 +6,8 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from datamill.service.accounts import find_user
@@ -35,6 +36,23 @@ class SentForm:
 def name_form() -> str:
     """Return the name of a form that is about to be shown."""
     return secrets.token_urlsafe(16)
+
+
+def find_form_name(request: HttpRequest) -> str:
+    """Return the name of the form that was sent, else of the one that the address shows, else a new one."""
+    return (request.POST.get(FIELD) or request.GET.get(FIELD) or name_form())[:_MOST_CHARACTERS]
+
+
+def lead_to_named(request: HttpRequest) -> HttpResponse | None:
+    """Lead to the page that is asked for at an address with the name of its form; None where it has one.
+
+    Browsers ask for a page again on the way back: by its address it is the same form, also without scripts.
+    """
+    if request.method != "GET" or request.GET.get(FIELD):
+        return None
+    named = request.GET.copy()
+    named[FIELD] = name_form()
+    return redirect(f"{request.path}?{named.urlencode()}")
 
 
 @contextmanager

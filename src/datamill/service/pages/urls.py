@@ -87,6 +87,7 @@ urlpatterns = [
     ),
     path("experiments/<int:experiment_id>/elsewhere", elsewhere.show_elsewhere, name="experiment-elsewhere"),
     path("experiments/<int:experiment_id>/bundle", experiments.download_bundle, name="experiment-bundle"),
+    path("experiments/<int:experiment_id>/crate", downloads.download_crate, name="experiment-crate"),
     path("experiments/<int:experiment_id>/fork", experiments.fork, name="experiment-fork"),
     path("experiments/<int:experiment_id>/cancel", experiments.cancel, name="experiment-cancel"),
     path("experiments/<int:experiment_id>/release", experiments.release, name="experiment-release"),

@@ -1,4 +1,4 @@
-"""A badge that says in two words what became of a publication, as an SVG that needs nothing but itself."""
+"""A badge that says in a few words what a publication found, as an SVG that needs nothing but itself."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ Look = Literal["good", "plain", "warn", "bad"]
 #: Ground of the right half: white on each has a contrast of at least 4.5.
 _GROUNDS: dict[Look, str] = {"good": "#1a7f4b", "plain": "#1f6fb2", "warn": "#8a5c00", "bad": "#b3261e"}
 _HEIGHT, _PADDING, _LETTER = 20, 7, 6.4
-_MOST_LETTERS = 80
+#: Badges with more do not fit beside others.
+MOST_LETTERS = 80
 
 
 def draw_badge(left: str, right: str, look: Look) -> str:
     """Return a badge of two texts."""
-    left, right = left[:_MOST_LETTERS], right[:_MOST_LETTERS]
+    left, right = left[:MOST_LETTERS], right[:MOST_LETTERS]
     first, second = (round(len(text) * _LETTER + 2 * _PADDING) for text in (left, right))
     title, ground = escape(f"{left}: {right}"), _GROUNDS[look]
     return (

@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 from django.contrib.auth.models import User
@@ -14,19 +12,17 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.file.parse import parse_experiment
 from datamill.results.crates.description import Description, clean_text
 from datamill.service.accounts import DeniedError, NotFoundError, is_admin
-from datamill.service.bounded_work.calls import call_bounded
-from datamill.service.bounded_work.places import taking_turn
-from datamill.service.bundles.export import prepare_bundle
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.models import FleetExperiment
 from datamill.service.publishing.archives import find_archive, is_intact
-from datamill.service.publishing.statements import MAKING, MadeArchive, PublishedStatement, make_archive
+from datamill.service.publishing.making import making_archive
+from datamill.service.publishing.statements import MadeArchive, PublishedStatement
 from datamill.service.publishing.tables import Publication
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ENDED_EXPERIMENTS
-from datamill.service.watching.places import BUNDLES
 
 #: Folders of a bundle that a publisher may hold back, with what is in them.
 HELD_BACK = {"artifacts": "what trials printed and collected"}
@@ -102,23 +98,9 @@ def publish_experiment(
         )
     key = secrets.token_hex(6)
     description = describe(key)
-    place = find_archive("0").parent
-    place.mkdir(parents=True, exist_ok=True)
-    with taking_turn(user), TemporaryDirectory(prefix=".making-", dir=place) as folder:
-        home, draft = Path(folder) / "bundle", Path(folder) / "archive.zip"
-        home.mkdir()
-        _write_folder(experiment, user, home)
-        made: MadeArchive = call_bounded(MAKING, make_archive, str(home), str(draft), description, held_back)
-        draft.replace(find_archive(made.sha256))
-    return run_as_writer(_enter, key, experiment.pk, user, description, made, enter_more)
-
-
-def _write_folder(experiment: FleetExperiment, user: User, home: Path) -> None:
-    sending = BUNDLES.take(user.pk)
-    try:
-        prepare_bundle(experiment, time.time()).write(home)
-    finally:
-        sending.leave()
+    with making_archive(experiment, user, description, held_back) as draft:
+        draft.path.replace(find_archive(draft.made.sha256))
+    return run_as_writer(_enter, key, experiment.pk, user, description, draft.made, enter_more)
 
 
 @transaction.atomic
@@ -211,6 +193,15 @@ def find_publication(key: str) -> Publication:
     if found is None:
         raise NotFoundError("there is no publication at this address", where="publications")
     return found
+
+
+def suggest_title(experiment: FleetExperiment) -> str:
+    """Return the question of an experiment, or its name where it has none."""
+    try:
+        return parse_experiment(experiment.text, name="experiment.toml").question or experiment.name
+    except InputError:
+        # Files of an earlier version may hold what this one no longer takes.
+        return experiment.name
 
 
 def list_publications() -> QuerySet[Publication]:

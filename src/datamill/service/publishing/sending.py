@@ -1,16 +1,24 @@
-"""The archive of a publication as an answer, streamed from its file."""
+"""Archives as answers, streamed from their files: of a publication, or of what nobody has published."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import time
+from typing import IO
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from datamill.experiment.errors import InputError
+from datamill.results.crates.description import describe_unpublished
+from datamill.service.answers.answering import refuse_early_look
+from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.tar_stream import send_pieces
+from datamill.service.files.store import AwayError
+from datamill.service.models import FleetExperiment
 from datamill.service.publishing.archives import find_archive
-from datamill.service.publishing.publishing import check_readable, read_statement
+from datamill.service.publishing.making import making_archive
+from datamill.service.publishing.publishing import check_readable, read_statement, suggest_title
 from datamill.service.publishing.tables import Publication
 
 _PIECE_BYTES = 1 << 18
@@ -27,16 +35,40 @@ def send_archive(request: HttpRequest, publication: Publication) -> HttpResponse
     etag = f'"{publication.sha256}"'
     if request.headers.get("If-None-Match") == etag:
         return HttpResponse(status=304, headers={"ETag": etag})
-    path = find_archive(publication.sha256)
-    response = StreamingHttpResponse(send_pieces(_read(path), lambda: None), content_type="application/zip")
     name = f"{read_statement(publication).experiment}-{publication.key}.zip"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Content-Length"] = str(publication.size_bytes)
+    response = _send(find_archive(publication.sha256).open("rb"), publication.size_bytes, name)
     response["ETag"] = etag
     return response
 
 
-def _read(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as handle:
-        while piece := handle.read(_PIECE_BYTES):
-            yield piece
+def send_crate(experiment: FleetExperiment, user: User) -> StreamingHttpResponse:
+    """Answer with an experiment that has ended as the archive that its publication would have.
+
+    It says that its authors have given no licence. It is made for this answer, and is kept nowhere.
+
+    Raises:
+        AwayError, BundleError, BusyError, FullError, GoneError: as `making_archive`.
+        EarlyLookError: it has not ended.
+        InputError: nothing was measured, or it is too large.
+    """
+    refuse_early_look(experiment)
+    owner = experiment.owner.get_full_name() or experiment.owner.username
+    description = describe_unpublished(suggest_title(experiment), owner, now_s=time.time())
+    try:
+        with making_archive(experiment, user, description) as draft:
+            # Its name goes when this ends, the file when it was sent.
+            file = draft.path.open("rb")
+    except (AwayError, BusyError, GoneError):
+        raise
+    except InputError as problem:
+        # Where its bundle stood meanwhile says nothing to a reader.
+        raise problem.moved(f"experiment {experiment.pk}") from None
+    return _send(file, draft.made.size_bytes, f"{experiment.name}-{experiment.pk}.zip")
+
+
+def _send(file: IO[bytes], size_bytes: int, name: str) -> StreamingHttpResponse:
+    pieces = iter(lambda: file.read(_PIECE_BYTES), b"")
+    response = StreamingHttpResponse(send_pieces(pieces, file.close), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Content-Length"] = str(size_bytes)
+    return response

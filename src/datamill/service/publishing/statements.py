@@ -54,6 +54,7 @@ class PublishedStatement(msgspec.Struct, frozen=True):
     picture_title: str = ""
     picture_caption: str = ""
     picture_svg: str = ""
+    short: str = ""  # the headline in a few words; empty where there are none
 
 
 class MadeArchive(msgspec.Struct, frozen=True):
@@ -73,6 +74,7 @@ def make_archive(
         InputError: the bundle is damaged, or nothing was measured.
     """
     # Statistics take a second to load, and memory that the coordinator need not have.
+    from datamill.report.experiment.experiment_answer import shorten_answer
     from datamill.report.figures.figure import title_chart, write_figure
     from datamill.results.bundles.opening import open_bundle
     from datamill.service.answers.drawing import draw_views
@@ -102,6 +104,7 @@ def make_archive(
         version=facts.version,
         parts=_sum_up(list_content(home, held_back)),
         held_back=held_back,
+        short=shorten_answer(found.analysis),
     )
     if (figure := found.figure()) is not None:
         view = draw_views([figure])[0]

@@ -6,8 +6,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
+from urllib.parse import urlencode
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -16,13 +18,14 @@ from django.db import close_old_connections
 from django.http import HttpRequest
 from msgspec.structs import asdict
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datamill.experiment.messages.numbers import format_given
 from datamill.experiment.quantities import format_size
 from datamill.protocol.api.problems import Problem
 from datamill.service.accounts import find_user_of_key
+from datamill.service.front_door.referring_page import find_referring_page
 from datamill.service.front_door.visitors.visitors import mark_member
 
 #: Of members' requests but packages that come through the browser; of everybody's; of a machine that joins.
@@ -39,15 +42,24 @@ UPLOAD_PATH = "/experiments/new/upload"
 _FORM_BYTES = 1 << 20
 #: A sender that is silent for so long is gone.
 _IDLE_S = 60.0
+#: What a person sees of a refusal.
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>Not taken · datamill</title></head><body><main>
+<h1>Not taken</h1><p>{told}</p><p>Go back: what you typed is still in the form.</p></main></body></html>
+"""
+_PAGE_HEADERS = {"content-security-policy": "default-src 'none'", "cache-control": "no-store"}
 
 
 class _BodyRefusedError(Exception):
-    """A body is too long, or does not come; `status` is the answer."""
+    """A body is too long, or does not come; `status` is the answer, `way` where a browser is led to."""
 
-    def __init__(self, status: int, message: str, remedy: str = "", **headers: str) -> None:
+    def __init__(self, status: int, message: str, remedy: str = "", *, way: str = "", **headers: str) -> None:
         super().__init__(message)
         self.status = status
         self.remedy = remedy
+        self.way = way
         self.headers = {"connection": "close"} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
@@ -71,14 +83,13 @@ class LimitedBodies:
             most, sender = await _find_limit(scope, headers)
             told = headers.get("content-length", "0")
             if told.isascii() and told.isdecimal() and int(told) > most:
-                raise _BodyRefusedError(413, f"the request has more than {format_size(most)}")
+                remedy = "" if sender else f"Log in first: members may send {format_size(MOST_BODY_BYTES)}."
+                raise _BodyRefusedError(413, f"the request has more than {format_size(most)}", remedy)
             with self._count(sender):
                 await self._application(scope, _LimitedReceive(receive, most), send)
         except _BodyRefusedError as problem:
-            body = asdict(Problem(str(problem), str(scope["path"]), problem.remedy))
             # What is still to come is not read.
-            answer = JSONResponse(body, problem.status, problem.headers)
-            await answer(scope, receive, send)
+            await _answer(problem, str(scope["path"]), headers)(scope, receive, send)
 
     @contextmanager
     def _count(self, sender: str) -> Iterator[None]:
@@ -126,6 +137,18 @@ class _LimitedReceive:
         return message
 
 
+def _answer(problem: _BodyRefusedError, path: str, headers: Headers) -> Response:
+    """Return the answer to a body that is refused: a page for people, a record for programs."""
+    if problem.way:
+        return RedirectResponse(problem.way, 303, problem.headers)
+    is_part = "hx-request" in headers or path.startswith("/api/")
+    if "text/html" in headers.get("accept", "") and not is_part:
+        told = f"{problem}. {problem.remedy}".strip()
+        page = _PAGE.format(told=escape(f"{told[:1].upper()}{told[1:]}"))
+        return HTMLResponse(page, problem.status, problem.headers | _PAGE_HEADERS)
+    return JSONResponse(asdict(Problem(str(problem), path, problem.remedy)), problem.status, problem.headers)
+
+
 async def _find_limit(scope: Scope, headers: Headers) -> tuple[int, str]:
     """Return how much is taken, in bytes, and whose large body it is, empty for a small one."""
     told = headers.get("content-length", "0")
@@ -139,7 +162,9 @@ async def _find_limit(scope: Scope, headers: Headers) -> tuple[int, str]:
         mark_member(scope)
         return (int(settings.LARGEST_FILE_BYTES) + _FORM_BYTES if is_upload else MOST_BODY_BYTES), sender
     if is_upload:
-        raise _BodyRefusedError(403, "log in before you send packages")
+        page = find_referring_page(headers.get("referer", ""), headers.get("host", ""))
+        way = f"/login?{urlencode({'next': page})}" if page else ""
+        raise _BodyRefusedError(403, "log in before you send packages", way=way)
     if path == ENROL_PATH:
         return MOST_ENROL_BYTES, _STRANGERS
     if path.startswith("/api/"):

@@ -31,6 +31,7 @@ class ServeOptions:
     tls_key: Path | None = None
     tls_authority: Path | None = None
     database: str = ""
+    files: str = ""
     nats_urls: tuple[str, ...] = ()
     nats_account_seed: Path | None = None
     nats_account: str = ""
@@ -92,6 +93,7 @@ def parse_options(arguments: list[str]) -> ServeOptions:
         tls_key=given.tls_key,
         tls_authority=given.tls_ca,
         database=given.database,
+        files=given.files,
         nats_urls=tuple(given.nats),
         nats_account_seed=given.nats_account_seed,
         nats_account=given.nats_account,
@@ -198,6 +200,14 @@ def make_parameters() -> list[click.Parameter]:
             default="",
             metavar="URL",
             help="postgres://USER:PASSWORD@HOST:PORT/NAME [SQLite].",
+        ),
+        click.Option(
+            ["--files"],
+            default="",
+            envvar="DATAMILL_FILES",
+            metavar="URL",
+            help="A bucket for files, s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION; its key is in "
+            "$AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY; also $DATAMILL_FILES [the data folder].",
         ),
         click.Option(
             ["--nats"], multiple=True, metavar="URL", help="A broker of yours; may be repeated [our own]."

@@ -26,6 +26,7 @@ from datamill.service.broker.server import BrokerServer, bind_port
 from datamill.service.broker.server_config import MOST_CONNECTIONS, BrokerPlace, BrokerTls
 from datamill.service.coordinator.experiments.experiments import drop_unfinished_entries
 from datamill.service.coordinator.joining.credentials import list_void_credentials
+from datamill.service.files.store import check_shelf
 from datamill.service.front_door.visitors.addresses import name_origin
 from datamill.service.front_door.visitors.bounds import DoorBounds, choose_bounds, raise_file_limit
 from datamill.service.front_door.web_server import WebServer
@@ -78,6 +79,7 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
     files = raise_file_limit()
     listening = _bind(options)
     migrate_database(database_name)
+    check_shelf()
     tls = _prepare_tls(options, folder.path)
     authority_pem = find_authority_pem(tls) if tls else None
     with _check_database_lock():
@@ -221,6 +223,7 @@ def describe_service(prepared: Prepared) -> str:
         f"datamill {__version__} serves a fleet at {prepared.url}",
         f"  data       {prepared.folder.path}",
         f"  database   {'PostgreSQL' if options.database.startswith('postgres') else 'SQLite'}",
+        *([f"  files      {options.files}"] if options.files else []),
         f"  broker     {broker}",
     ]
     if prepared.password_file is not None:

@@ -46,8 +46,8 @@ from datamill.service.coordinator.registry.rules import (
     list_forbidden,
     withhold_forbidden,
 )
+from datamill.service.files.disk import is_sha256
 from datamill.service.files.rights import list_unusable_files
-from datamill.service.files.store import is_sha256
 from datamill.service.models import FleetWorker, Quarantine
 from datamill.service.states import WorkerState
 from datamill.service.submissions.parts import (

@@ -27,7 +27,8 @@ from datamill.service.coordinator.experiments.submission import (
     NewExperiment,
     create_experiment,
 )
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.store import find_file
+from datamill.service.models import StoredFile
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
 from datamill.service.submissions.planning import (
@@ -87,7 +88,10 @@ def _check_still_stored(submission: Submission) -> None:
     Raises:
         InputError: with what to do.
     """
-    gone = [item.name for item in submission.files if not name_stored_file(item.sha256).is_file()]
+    named = [item.sha256 for item in submission.files]
+    stored = StoredFile.objects.filter(pk__in=named)
+    removed = set(stored.exclude(removed_unix_s=None).values_list("pk", flat=True))
+    gone = [item.name for item in submission.files if item.sha256 in removed]
     if gone:
         raise InputError(
             f'the file of "{gone[0]}" was removed meanwhile: no experiment had used it for long',
@@ -132,10 +136,17 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
     silent = []
     limits = planned.experiment.limits
     for item in submission.files:
-        path = name_stored_file(item.sha256)
-        size = path.stat().st_size
+        kept = find_file(item.sha256)
+        if kept is None:
+            raise InputError(
+                f'the file of "{item.name}" is not in the store any more',
+                where=submission.file_name,
+                remedy="Bring it again, and submit again.",
+            )
+        size = kept.size_bytes
         try:
-            facts = call_bounded(INSPECTION, inspect_archive, item.name, path, limits, item.kind)
+            with kept.at_hand() as path:
+                facts = call_bounded(INSPECTION, inspect_archive, item.name, path, limits, item.kind)
             if isinstance(facts, UserFactor) and facts.name != item.name:
                 raise InputError(f'the factor is called "{facts.name}", not "{item.name}"')
         except GoneError:

@@ -59,7 +59,7 @@ from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import FleetExperiment, FleetWorker, NoticeTarget, Publication, Quarantine
 from datamill.service.notices.targets import add_feed
 from datamill.service.notices.webhooks import make_secret
-from datamill.service.publishing import archives, publishing
+from datamill.service.publishing import archives, making
 from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.reproductions import enter_rerun
 from datamill.service.publishing.statements import MadeArchive, PublishedStatement
@@ -101,7 +101,7 @@ def building_place(folder: Path, *, plays_archives: bool = True) -> Iterator[Pla
         patch.setattr(backups, "settings", SimpleNamespace(DATABASES=named, DATA_FOLDER=folder / "data"))
         patch.setattr(feed, "_POLL_S", 0.001)
         if plays_archives:
-            patch.setattr(publishing, "make_archive", _play_archive)
+            patch.setattr(making, "make_archive", _play_archive)
         played = predictions.FleetPrediction(None, '{"answer": ["played"]}')  # type: ignore[arg-type]
         patch.setattr("datamill.service.api.answers.predictions.predict_elsewhere", lambda *_: played)
         place = _build(folder)
@@ -152,7 +152,7 @@ def _bring_printed(worker: EnrolledWorker, folder: Path) -> ArtifactFile:
     part.write_bytes(_PRINTED)
     digest = hashlib.sha256(_PRINTED).hexdigest()
     keep_file(part, digest)
-    record_stored_file(digest, "artifact", None, worker_id=worker.worker_id)
+    record_stored_file(digest, "artifact", None, len(_PRINTED), worker_id=worker.worker_id)
     return ArtifactFile("run.stdout", digest, len(_PRINTED))
 
 

@@ -71,7 +71,7 @@ def _list_rows() -> Iterator[tuple[str, str, Right, str]]:
                 needs_key = route.startswith("api/") and right not in ("open", "worker")
                 yield _spell_address(route), method, right, find_scope(method, route) if needs_key else ""
     for address, right in NAMED_IN_QUERIES.items():
-        yield f"/{re.sub('{.+?}', 'ID', address)}", "GET", right, ""
+        yield f"/{re.sub('{.+?}', 'ID', address.partition('&form=')[0])}", "GET", right, ""
 
 
 def _spell_address(route: str) -> str:

@@ -44,6 +44,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>": ("visible", None),
     "experiments/<int:experiment_id>/table.<table:kind>": ("visible", None),
     "experiments/<int:experiment_id>/bundle": ("visible", None),
+    "experiments/<int:experiment_id>/crate": ("visible", None),
     "experiments/<int:experiment_id>/fork": ("visible", None),
     "experiments/<int:experiment_id>/cancel": (None, "owner"),
     "experiments/<int:experiment_id>/release": (None, "owner"),
@@ -119,6 +120,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
     "api/experiments/<number>/times": ("visible", None),
     "api/experiments/<number>/prediction": ("visible", None),
     "api/experiments/<number>/bundle": ("visible", None),
+    "api/experiments/<number>/crate": ("visible", None),
     "api/experiments/<number>/rerun": (None, "visible"),
     "api/experiments/<number>/reruns": ("visible", None),
     "api/experiments/<number>/publish": (None, "owner"),
@@ -175,7 +177,7 @@ ROUTES: dict[str, tuple[Right | None, Right | None]] = {
 NAMED_IN_QUERIES: dict[str, Right] = {
     "compare?id={ended}&id={another}": "visible",
     "compare/results?id={ended}&id={another}": "visible",
-    "experiments/new/file?fork={ended}": "visible",
+    "experiments/new/file?fork={ended}&form=a-form-of-this-test": "visible",
 }
 
 #: What the server answers before Django is asked, by what its source compares the path with.

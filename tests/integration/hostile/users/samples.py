@@ -35,7 +35,10 @@ def _send(sends: str | Mapping[str, object], shows: str, **to: str) -> Ask:
     return Ask(shows, sends=sends, to=to)
 
 
+#: A form is shown at an address with its name; without one it is given one, and leads there.
+_NAME = "form=a-form-of-this-test"
 _NEW = Ask("<h1>New experiment</h1>")
+_NAMED = Ask("<h1>New experiment</h1>", query=_NAME)
 _PASSWORD = "a password of no use"
 _SAID = {"title": "Loops", "authors": ["Doe, Jane"], "licence": "MIT"}
 _FORM = {"title": "Loops", "authors": "Doe, Jane", "licence": "MIT", "everybody": "yes"}
@@ -46,13 +49,13 @@ READS: dict[str, Ask] = {
     "login": Ask("<h1>Log in to datamill</h1>"),
     "words": Ask("<h1>What the words mean</h1>"),
     "experiments": Ask("<h1>Experiments</h1>", "two-loops", query="whose=all"),
-    "experiments/new": _NEW,
+    "experiments/new": _NAMED,
     "experiments/new/from": Ask("<h1>Where to begin</h1>"),
     "experiments/new/machines": _NEW,
     "experiments/new/machines/preview": Ask("machines may take part"),
     "experiments/new/space": _NEW,
     "experiments/new/space/preview": Ask("package is chosen"),
-    "experiments/new/file": _NEW,
+    "experiments/new/file": _NAMED,
     "experiments/<int:experiment_id>": Ask("<h1>two-loops</h1>"),
     "experiments/<int:experiment_id>/progress": Ask("counted"),
     "experiments/<int:experiment_id>/stream": Ask("event: end"),
@@ -67,6 +70,7 @@ READS: dict[str, Ask] = {
     "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>": Ask("wall_time by package"),
     "experiments/<int:experiment_id>/table.<table:kind>": Ask("p1"),
     "experiments/<int:experiment_id>/bundle": Ask("Which is faster?"),
+    "experiments/<int:experiment_id>/crate": Ask("an archive"),
     "experiments/<int:experiment_id>/fork": Ask("fork={ended}", status=302),
     "experiments/<int:experiment_id>/trials/<str:trial_id>": Ask("{trial}"),
     "experiments/<int:experiment_id>/trials/<str:trial_id>/<int:number>/record": Ask('"{trial}"'),
@@ -76,8 +80,8 @@ READS: dict[str, Ask] = {
     "packages": Ask("<h1>Packages</h1>", "{package}", query="whose=all"),
     "packages/<str:sha256>": Ask("run.sh"),
     "packages/<str:sha256>/archive": Ask("{package_content}"),
-    "experiments/<int:experiment_id>/publish": Ask("<h1>Publish two-loops</h1>"),
-    "experiments/<int:experiment_id>/rerun": Ask("<h1>Run two-loops again</h1>"),
+    "experiments/<int:experiment_id>/publish": Ask("<h1>Publish two-loops</h1>", query=_NAME),
+    "experiments/<int:experiment_id>/rerun": Ask("<h1>Run two-loops again</h1>", query=_NAME),
     "experiments/<int:experiment_id>/reruns": Ask("/experiments/{held}"),
     "compare": Ask("<h1>Experiments side by side</h1>"),
     "compare/results": Ask("<h1>Experiments side by side</h1>"),
@@ -115,6 +119,7 @@ READS: dict[str, Ask] = {
     "api/experiments/<number>/prediction": Ask("played", query="package=p1"),
     "api/experiments/<number>/bundle": Ask("Which is faster?"),
     "api/experiments/<number>/reruns": Ask('"id":{held}'),
+    "api/experiments/<number>/crate": Ask("an archive"),
     "api/experiments/<number>/source": Ask("{package}"),
     "api/publications": Ask("A result"),
     "api/publications/<key>": Ask("A result"),

@@ -121,7 +121,7 @@ def test_lists_hold_nothing_of_others(private: tuple[int, str]) -> None:
     session = Client()
     session.force_login(bob.user)
     for path in ("/experiments", "/workers/one", "/quarantine", "/experiments/new"):
-        page = session.get(path)
+        page = session.get(path, follow=True)
         assert page.status_code == 200
         assert b"two-loops" not in page.content
         assert private[1].encode() not in page.content

@@ -21,7 +21,8 @@ from datamill.service.administration.backups import copy_database
 from datamill.service.administration.retention import remove_old_files, set_retention
 from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.experiments.submission import NewExperiment
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
+from datamill.service.files.store import remove_files
 from datamill.service.models import Event, FleetExperiment, StoredFile
 from datamill.service.pages.new_experiment.stored_packages import list_stored, store_upload
 from datamill.service.submissions import submitting
@@ -117,7 +118,9 @@ def test_an_experiment_whose_file_is_removed_while_it_is_submitted_is_refused_wh
     enter = submitting._enter
 
     def lose(new: NewExperiment, now_s: float) -> int:
-        name_stored_file(body["packages"][0]["sha256"]).unlink()
+        # As retention does.
+        StoredFile.objects.filter(pk=body["packages"][0]["sha256"]).update(removed_unix_s=now_s)
+        remove_files([body["packages"][0]["sha256"]])
         return enter(new, now_s)
 
     monkeypatch.setattr(submitting, "_enter", lose)

@@ -22,7 +22,7 @@ from datamill.protocol.fleet import ArtifactFile
 from datamill.results.trials.log_lines import read_seal
 from datamill.service.coordinator.presence.deadlines import expire_leases
 from datamill.service.coordinator.presence.members import remove_worker
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
 from datamill.service.models import Attempt, FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder")

@@ -15,7 +15,7 @@ from integration.service.small_fleet import Fleet
 from datamill.conduct.fleet.take_home import check_bundle, unpack_bundle
 from datamill.experiment.errors import InputError
 from datamill.results.bundles.opening import open_bundle
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
 from datamill.service.models import FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder")

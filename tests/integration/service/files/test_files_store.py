@@ -18,7 +18,7 @@ from django.test import override_settings
 from integration.service.databases import use_database
 
 from datamill.service.accounts import make_api_key, make_user
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
 from datamill.service.files.transfer import FileStore
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import FleetWorker, StoredFile

@@ -26,8 +26,8 @@ from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import ArtifactFile
 from datamill.service.coordinator.experiments.dispatch import lease_trials
 from datamill.service.coordinator.messages.orders import list_lease_files
+from datamill.service.files.disk import name_stored_file
 from datamill.service.files.rights import FileUser, may_read, may_user_read
-from datamill.service.files.store import name_stored_file
 from datamill.service.front_door.visitors import guesses
 from datamill.service.models import Artifact, FileHolder
 from datamill.service.pages.new_experiment.stored_packages import store_upload

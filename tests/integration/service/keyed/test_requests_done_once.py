@@ -16,7 +16,7 @@ from integration.service.fleets import join
 from integration.service.small_fleet import Fleet
 
 from datamill.service.coordinator.state.events import EventKind
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
 from datamill.service.keyed_requests import claims
 from datamill.service.keyed_requests.claims import (
     KEPT_S,
@@ -156,7 +156,8 @@ def test_a_form_that_is_clicked_twice_runs_an_experiment_again_once() -> None:
     client = Client()
     client.force_login(fleet.ada.user)
     address = f"/experiments/{fleet.number}/rerun"
-    forms = [re.findall(r'name="form" value="(.+?)"', client.get(address).content.decode()) for _ in range(2)]
+    shown = [client.get(address, follow=True).content.decode() for _ in range(2)]
+    forms = [re.findall(r'name="form" value="(.+?)"', page) for page in shown]
     first, second, anew = (
         client.post(address, {"margin": "0.05", "form": form}) for (form,) in (forms[0], forms[0], forms[1])
     )

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from django.http import QueryDict
@@ -59,7 +59,7 @@ def test_every_template_becomes_a_plan_on_this_fleet(ada: ApiUser) -> None:
     assert {item.template.key for item in offered} == set(TEMPLATES)
     for item in offered:
         assert item.template.title in html.unescape(page)
-        first = client.get(f"/experiments/new?{item.query}").content.decode()
+        first = client.get(f"/experiments/new?{item.query}", follow=True).content.decode()
         assert item.template.packages in html.unescape(first)
         asked = parse_qs(item.query) | {"name": [item.template.key], "p": choose_packages()}
         seen = client.get("/experiments/new/space", asked).content.decode()
@@ -98,6 +98,43 @@ def test_a_form_that_is_sent_twice_becomes_one_experiment(ada: ApiUser) -> None:
     page = other.post(FILE, {"text": TEXT, "check": "yes"}).content.decode()
     assert other.post(FILE, sent | {"form": read_field(page, "form")}).status_code == 302
     assert FleetExperiment.objects.count() == 2
+
+
+def test_the_way_back_finds_the_form_by_its_address(ada: ApiUser) -> None:
+    client = log_in(ada)
+    chosen = {"name": "back", "p": choose_packages(), "replicates": "3", "reboot": "never"}
+    begun = client.get("/experiments/new", chosen)
+    assert begun.status_code == 302
+    # Each step has the name in its address, and hands it to the next.
+    form = read_field(client.get(begun["Location"]).content.decode(), "form")
+    assert f"form={form}" in begun["Location"]
+    address = f"{FILE}?{urlencode(chosen | {'form': form}, doseq=True)}"
+    pages = [client.get(address).content.decode() for _ in range(2)]
+    sent = [
+        {"text": html.unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL)[1])}  # type: ignore[index]
+        | {name: read_field(page, name) for name in ("form", "plan")}
+        | {"submit": "yes"}
+        for page in pages
+    ]
+    first, second = (client.post(address, fields) for fields in sent)
+    assert first.status_code == 302, first.content.decode()
+    assert first["Location"] == second["Location"]
+    assert "submitted before" in client.get(second["Location"]).content.decode()
+    assert FleetExperiment.objects.count() == 1
+    # A user who begins anew has another form.
+    assert client.get("/experiments/new")["Location"] != client.get("/experiments/new")["Location"]
+
+
+@pytest.mark.parametrize("path", ["/experiments/new/upload", "/experiments/1/cancel", "/workers/fast/drain"])
+def test_a_form_that_is_not_kept_leads_back_to_its_page_after_the_login(ada: ApiUser, path: str) -> None:
+    page = "/experiments/new?name=kept&question=Why%3F"
+    refused = Client().post(path, {"name": "kept"}, headers={"Referer": f"http://testserver{page}"})
+    assert refused.status_code == 302, path
+    assert parse_qs(urlsplit(refused["Location"]).query)["next"] == [page]
+    for foreign in ("", "http://elsewhere/experiments", "http://testserver//elsewhere/", "http://[x"):
+        refused = Client().post(path, headers={"Referer": foreign})
+        assert parse_qs(urlsplit(refused["Location"]).query)["next"] == ["/experiments"], foreign
+    assert ada
 
 
 @pytest.mark.parametrize("changed", ["text", "file"])

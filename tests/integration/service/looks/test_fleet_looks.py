@@ -43,7 +43,7 @@ from datamill.service.coordinator.experiments.submission import NewExperiment, c
 from datamill.service.coordinator.joining.hardware import describe_candidate
 from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.disk import name_stored_file
 from datamill.service.models import Event, FleetExperiment, FleetWorker, Look, Trial
 from datamill.verbs.answer import answer
 

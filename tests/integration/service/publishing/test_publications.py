@@ -8,6 +8,7 @@ import json
 import re
 import time
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -24,7 +25,9 @@ from datamill.results.crates.description import describe
 from datamill.results.crates.reading import unpack_crate
 from datamill.service.answers import answering
 from datamill.service.models import Event, FleetExperiment, Publication
-from datamill.service.publishing import archives
+from datamill.service.pages.publications import embeds
+from datamill.service.publishing import archives, reproductions
+from datamill.service.publishing.publishing import read_statement
 from datamill.service.publishing.statements import PublishedStatement
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
@@ -59,17 +62,17 @@ def publish(fleet: Fleet, **changed: str) -> tuple[HttpResponse, Publication | N
 
 
 def read_page(path: str, client: Client | None = None) -> tuple[int, str]:
-    answer = (client or Client()).get(path)
+    answer = (client or Client()).get(path, follow=True)
     content = b"".join(answer.streaming_content) if answer.streaming else answer.content
     return answer.status_code, content.decode()
 
 
-def enter_publication() -> tuple[Fleet, Publication]:
+def enter_publication(short: str = "") -> tuple[Fleet, Publication]:
     """A publication as it is in the database, with an archive of some bytes."""
     fleet, content = Fleet(public=True), b"an archive of some length"
     statement = PublishedStatement(
         "two-loops", "Which?", HEADLINE, (), (), (), 8, "means", 8, ("fast",), "0.1.0", (), (),
-        picture="<svg></svg>", picture_svg="<svg></svg>",
+        picture="<svg></svg>", picture_svg="<svg></svg>", short=short,
     )  # fmt: skip
     digest = hashlib.sha256(content).hexdigest()
     archives.find_archive(digest).parent.mkdir()
@@ -96,6 +99,10 @@ def test_a_publication_has_the_answer_a_citation_and_the_archive_for_everybody(t
     answer, published = publish(fleet, form=form[0])
     assert answer.status_code == 302, answer.content.decode()
     assert published is not None
+    # What it found stands on its badge, with the interval.
+    assert f"<title>datamill: {read_statement(published).short or 'published'}</title>" in html.unescape(
+        read_page(f"/publications/{published.key}/badge.svg")[1]
+    )
     # A second click on the same form publishes nothing more.
     assert publish(fleet, form=form[0])[0]["Location"] == answer["Location"]
     assert Publication.objects.count() == 1
@@ -291,6 +298,29 @@ def test_badges_and_figures_are_kept_by_others_until_they_change() -> None:
     assert client.get("/oembed", {"url": "http://elsewhere/x"}).status_code == 404
     assert client.get("/oembed", {"url": url, "format": "xml"}).status_code == 501
     assert client.get("/oembed", {"url": url, "maxwidth": "-1"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("short", "verdicts", "told"),
+    [
+        ("p1 1.19 times as fast (1.17 to 1.22)", [], "p1 1.19 times as fast (1.17 to 1.22)"),
+        ("p1 better", ["reproduced", "undecided"], "p1 better, reproduced in 1 of 2 re-runs"),
+        ("", ["not reproduced"], "reproduced in 0 of 1 re-run"),
+        ("", [], "published"),
+        # A number is shown with its interval, or not at all.
+        (f"{'p' * 64} 1.19 times as fast (1.17 to 1.22)", [], "published"),
+    ],
+    ids=["found", "found and reproduced", "not reproduced", "of before", "long"],
+)
+def test_the_badge_says_what_was_found(
+    short: str, verdicts: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, published = enter_publication(short)
+    tally = Counter(verdicts)
+    monkeypatch.setattr(embeds, "tally_verdicts", lambda _: tally)
+    monkeypatch.setattr(reproductions, "tally_verdicts", lambda _: tally)
+    badge = read_page(f"/publications/{published.key}/badge.svg")[1]
+    assert f"<title>datamill: {told}</title>" in badge
 
 
 @pytest.mark.parametrize("key", ["000000000000", "x", "%00", "..%2f..%2fetc", "a" * 300])

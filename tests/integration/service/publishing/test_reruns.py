@@ -55,7 +55,7 @@ def test_another_user_runs_a_public_experiment_again_and_both_pages_have_the_ver
     fleet.finish()
     bob = ApiUser("bob")
     client = log_in(bob)
-    shown = client.get(f"/experiments/{fleet.number}/rerun")
+    shown = client.get(f"/experiments/{fleet.number}/rerun", follow=True)
     assert shown.status_code == 200
     assert "8" in shown.content.decode()
     answer = run_again(client, fleet.number)

@@ -33,6 +33,7 @@ _ALLOWED = {
     "cli": "is the command line",
     "service/serving": "is the command line of `datamill serve`: its options, and errors that it alone shows",
     "service/broker": "shows its errors to the person who types `datamill serve`, before there is a page",
+    "service/files/bucket.py": "shows these errors to the person who types `datamill serve`",
     "service/settings.py": "is read when `datamill serve` starts",
     "service/coordinator/joining/enrolment.py": "answers `datamill-worker join`, which has no other face",
     "selection/history/recognised_builds.py": "calls build systems",
@@ -45,6 +46,7 @@ _ALLOWED = {
     "packing/debian_sources.py": "calls apt-get",
     "packing/git": "calls git, and names its options",
     "report/tables/markup.py": "writes LaTeX, whose dash is two hyphens",
+    "results/crates/writing.py": "writes the README of a crate, which names a command",
     "results/foreign": "tells how other tools export",
 }
 _MARKS = ("argument", "verb")

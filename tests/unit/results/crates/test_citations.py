@@ -9,7 +9,7 @@ import pytest
 
 from datamill.experiment.errors import InputError
 from datamill.results.crates.citation import cite_as_bibtex, cite_as_cff, cite_as_text
-from datamill.results.crates.description import describe
+from datamill.results.crates.description import describe, describe_unpublished, read_organisation
 
 ADDRESS = "https://lab.example/publications/0123456789ab"
 
@@ -23,6 +23,44 @@ def test_a_citation_names_authors_year_title_address_and_digest() -> None:
     assert bibtex.startswith("@misc{doe2027,")
     assert "author = {Doe, Jane Mary and Roe, Richard}" in bibtex
     assert f"url = {{{ADDRESS}}}" in bibtex
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("", None),
+        (" \n", None),
+        ("The Lab", ("The Lab", "")),
+        ("The  Lab  <https://lab.example/a?b=c>", ("The Lab", "https://lab.example/a?b=c")),
+        ("研究所<http://lab.example>", ("研究所", "http://lab.example")),
+    ],
+)
+def test_an_organisation_is_read_with_its_address_or_without(text: str, read: tuple[str, str] | None) -> None:
+    found = read_organisation(text)
+    assert (None if found is None else (found.name, found.address)) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<https://lab.example>", "Lab <lab.example>", "Lab <javascript:x>", "Lab <https://a b>", "x" * 301],
+)
+def test_an_organisation_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="cannot be read") as caught:
+        read_organisation(text)
+    assert caught.value.remedy
+
+
+def test_the_organisation_of_people_stands_in_the_citation_file() -> None:
+    said = describe(
+        "t", "Doe, Jane\nThe Lab", "MIT", now_s=1.8e9, organisation="Univ. of X <https://x.example>"
+    )
+    assert cite_as_cff(said).count('    affiliation: "Univ. of X"\n') == 1
+
+
+def test_a_title_of_any_length_is_shown_of_what_nobody_has_published() -> None:
+    said = describe_unpublished("x" * 900, "ada", now_s=1.8e9)
+    assert (len(said.title), said.title[-1]) == (300, "…")
+    assert "license" not in cite_as_cff(said)
 
 
 @pytest.mark.parametrize("title", ["100% & more_ {of} \\it", 'a "quoted": [title] #1', "line\nbreak", "x: y"])

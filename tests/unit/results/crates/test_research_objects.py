@@ -15,7 +15,7 @@ from made.synthetic import fit_record, make_bundle_folder, make_record
 from datamill.experiment.errors import InputError
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.crates import reading
-from datamill.results.crates.description import Description, describe
+from datamill.results.crates.description import Description, describe, describe_unpublished
 from datamill.results.crates.metadata import METADATA_FILE
 from datamill.results.crates.reading import is_crate, open_bundle_folder, unpack_crate
 from datamill.results.crates.writing import write_crate
@@ -90,6 +90,49 @@ def test_the_metadata_name_every_file_with_its_digest_and_the_execution(crate: P
     assert {"@id": "experiment.toml"} in action["object"]
     assert all(item["@id"] in graph for item in (*action["object"], *action["result"], action["agent"]))
     assert action["actionStatus"] == "http://schema.org/CompletedActionStatus"
+
+
+def read_graph(crate: Path) -> dict[str, dict[str, object]]:
+    with zipfile.ZipFile(crate) as archive:
+        return {item["@id"]: item for item in json.loads(archive.read(METADATA_FILE))["@graph"]}
+
+
+def test_an_organisation_publishes_a_crate_and_its_authors_work_there(bundle: Path) -> None:
+    said = describe("t", "Doe, Jane", "MIT", now_s=1.8e9, organisation="The Lab <https://lab.example>")
+    write_crate(bundle, bundle.parent / "made.zip", said)
+    graph = read_graph(bundle.parent / "made.zip")
+    assert graph["https://lab.example"]["name"] == "The Lab"
+    assert graph["./"]["publisher"] == graph["#author-1"]["affiliation"] == {"@id": "https://lab.example"}
+    # One alone stands without a list.
+    assert graph["./"]["author"] == {"@id": "#author-1"}
+
+
+def test_a_crate_without_a_licence_says_so(bundle: Path) -> None:
+    write_crate(bundle, bundle.parent / "made.zip", describe_unpublished("t", "ada", now_s=1.8e9))
+    graph = read_graph(bundle.parent / "made.zip")
+    assert graph["./"]["license"] == {"@id": "#licence"}
+    assert graph["#licence"]["name"] == "No licence"
+    with zipfile.ZipFile(bundle.parent / "made.zip") as archive:
+        assert b"license" not in archive.read("CITATION.cff")
+
+
+def test_every_file_has_its_form_and_is_given_or_made_or_about_the_crate(bundle: Path, crate: Path) -> None:
+    (bundle / "late.jsonl").write_bytes(b"")
+    (bundle / "factors" / "turbo").mkdir(parents=True)
+    (bundle / "factors" / "turbo" / "set").write_bytes(b"")
+    write_crate(bundle, crate, make_description())
+    graph = read_graph(crate)
+    files = {name for name, item in graph.items() if item["@type"] == "File"}
+    assert all(graph[name]["encodingFormat"] for name in files)
+    assert graph["factors/turbo/set"]["encodingFormat"] == "application/octet-stream"
+    given, made = (
+        {item["@id"] for item in graph["#execution"][what]}  # type: ignore[index,attr-defined]
+        for what in ("object", "result")
+    )
+    assert "late.jsonl" in made
+    assert "factors/turbo/set" in given
+    assert given | made | {"README.md", "CITATION.cff"} == files | {"artifacts/"}
+    assert not given & made
 
 
 def test_equal_bundles_make_equal_crates_and_parts_can_be_held_back(bundle: Path, crate: Path) -> None:

@@ -23,7 +23,7 @@ from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
 from datamill.service.bounded_work.calls import BudgetError, call_bounded
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.logs import BundleError
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.store import find_file
 from datamill.service.models import FleetExperiment, TrialCount
 from datamill.service.states import TrialPurpose, TrialState
 
@@ -91,12 +91,19 @@ def _find_experiments(user: User) -> Iterator[tuple[FleetExperiment, dict[str, s
 
 def find_member(sha256: str) -> str:
     """Return which member of the suite a stored package is, empty when it is none or not in the store."""
-    return _identify(sha256) if name_stored_file(sha256).is_file() else ""
+    try:
+        return _identify(sha256)
+    except LookupError:
+        return ""
 
 
 @lru_cache(maxsize=10_000)
 def _identify(sha256: str) -> str:
-    return digest_suite().get(digest_content(name_stored_file(sha256)), "")
+    kept = find_file(sha256)
+    if kept is None:
+        raise LookupError(sha256)
+    with kept.at_hand() as path:
+        return digest_suite().get(digest_content(path), "")
 
 
 def _read_all(found: list[tuple[FleetExperiment, dict[str, str]]], user: User) -> list[ScoreList]:

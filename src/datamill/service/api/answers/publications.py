@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Body, Path, Router
@@ -43,7 +43,7 @@ from datamill.service.publishing.publishing import (
 )
 from datamill.service.publishing.reproductions import ShownRerun, judge_rerun, list_judged
 from datamill.service.publishing.running_again import list_files, run_experiment_again
-from datamill.service.publishing.sending import send_archive
+from datamill.service.publishing.sending import send_archive, send_crate
 
 router = Router(tags=["publications"])
 ExperimentNumber = Annotated[Number, Path()]
@@ -128,6 +128,7 @@ def publish(
             now_s=time.time(),
             summary=body.summary,
             address=request.build_absolute_uri(reverse("publication", args=[key])),
+            organisation=body.organisation,
         )
 
     # What is wrong in the request is said before anything is written.
@@ -160,6 +161,15 @@ def withdraw(request: HttpRequest, key: Key, body: Withdrawn, request_key: Reque
                 lambda withdrawn: once.keep(_describe(request, withdrawn)),
             )
     return once.respond()
+
+
+@router.get(
+    "/experiments/{number}/crate",
+    response={200: None, 400: _PROBLEM, 404: _PROBLEM, 409: _PROBLEM, 429: _PROBLEM},
+)
+def send_unpublished(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
+    """Send an experiment that has ended as an RO-Crate, which says that it has no licence; 409 before."""
+    return send_crate(find_experiment(request.user, number), find_user(request))
 
 
 @router.get("/experiments/{number}/source", response={200: describe_record(ExperimentSource), 404: _PROBLEM})

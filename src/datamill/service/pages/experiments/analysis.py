@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
@@ -24,10 +25,11 @@ from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.offered import QUESTIONS, list_choices
 from datamill.service.watching.places import FullError
 
-#: A page with scripts of its own gets a world of its own: nothing of this site, no network.
+#: A page with scripts of its own gets a world of its own: nothing of this site, no network. The page of its
+#: experiment shows it in a frame.
 _SANDBOX = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
-    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 T = TypeVar("T")
 
@@ -66,6 +68,7 @@ def show_analysis(request: HttpRequest, experiment_id: int) -> HttpResponse:
 
 
 @require_GET
+@xframe_options_sameorigin
 @member_page
 def show_interactive(request: HttpRequest, experiment_id: int) -> HttpResponse:
     """The page of an analysis with figures that answer to the mouse; without a question the report."""

@@ -23,6 +23,7 @@ from datamill.service.accounts import (
     find_user,
     is_admin,
 )
+from datamill.service.answers.verdicts import recall_verdict
 from datamill.service.api.experiments import send_bundle
 from datamill.service.api.stream import send_events
 from datamill.service.bundles.logs import BundleError
@@ -66,7 +67,9 @@ def show_experiment(request: HttpRequest, experiment_id: int) -> HttpResponse:
     # Where the page stands is looked up before anything else: what comes in meanwhile is told by the stream.
     cursor = find_latest(experiment.pk, find_debug_trials(experiment.pk))
     context = _describe(request, experiment) | _list_trials(request, experiment)
+    kept = recall_verdict(experiment)
     context |= {
+        "headline": "" if kept is None else kept.headline,
         "question": _read_stored_experiment(experiment),
         "debug_trials": _list_debug_trials(experiment, cursor.output),
         "has_reruns": Rerun.objects.filter(Q(pk=experiment.pk) | Q(original_id=experiment.pk)).exists(),

@@ -50,7 +50,14 @@ from datamill.service.pages.new_experiment.form import (
 from datamill.service.pages.new_experiment.starting_points import TEMPLATES
 from datamill.service.pages.new_experiment.stored_packages import list_stored, store_upload
 from datamill.service.pages.response_words import RESPONSE_WORDS
-from datamill.service.pages.sent_forms import FIELD, SentForm, name_form, sending_form
+from datamill.service.pages.sent_forms import (
+    FIELD,
+    SentForm,
+    find_form_name,
+    lead_to_named,
+    name_form,
+    sending_form,
+)
 from datamill.service.submissions.planned_apart import LOOK
 from datamill.service.submissions.planning import (
     plan_submission,
@@ -76,6 +83,8 @@ _FORM_BYTES = 1 << 20
 @member_page
 def choose_packages(request: HttpRequest) -> HttpResponse:
     """First step: what is measured."""
+    if (named := lead_to_named(request)) is not None:
+        return named
     form = read_form(request.GET)
     stored = list_stored(find_user(request))
     chosen = {item.sha256: item for item in form.packages}
@@ -188,11 +197,26 @@ def preview_space(request: HttpRequest) -> HttpResponse:
 @member_page
 def edit_file(request: HttpRequest) -> HttpResponse:
     """The experiment file, of the three steps, of another experiment, or pasted: checked and submitted."""
+    original = _find_original(request)
+    if (named := lead_to_named(request)) is not None:
+        return named
     with taking_turn(find_user(request), entering=request.method == "POST" and "submit" in request.POST):
-        return _edit_file(request)
+        return _edit_file(request, original)
 
 
-def _edit_file(request: HttpRequest) -> HttpResponse:
+def _find_original(request: HttpRequest) -> FleetExperiment | None:
+    """Return the experiment whose file is asked for to be forked; once there is a text, nobody asks for it.
+
+    Raises:
+        NotFoundError: there is none of that number that the user may see.
+    """
+    asked = request.GET.get("fork")
+    if asked is None or request.method == "POST":
+        return None
+    return find_experiment(find_user(request), int(asked) if asked.isdecimal() and len(asked) < 20 else 0)
+
+
+def _edit_file(request: HttpRequest, original: FleetExperiment | None) -> HttpResponse:
     context = _describe_step(request, "file", read_form(request.GET))
     if request.method == "POST":
         draft = read_draft(request.POST.get("text", ""), request.POST, find_user(request))
@@ -211,17 +235,12 @@ def _edit_file(request: HttpRequest) -> HttpResponse:
                     context |= {"became": form.became, "form_name": name_form()}
             if number:
                 return redirect("experiment", number)
-    elif "fork" in request.GET:
-        asked = request.GET["fork"]
-        original = find_experiment(
-            find_user(request), int(asked) if asked.isdecimal() and len(asked) < 20 else 0
-        )
+    elif original is not None:
         text, files = find_fork(original)
         draft = read_draft(text, files, find_user(request))
-        context["fork_of"] = original
     else:
         draft = _draft_from_form(request, read_form(request.GET))
-    context = {"form_name": request.POST.get(FIELD) or name_form()} | context | {"draft": draft}
+    context = {"form_name": find_form_name(request)} | context | {"draft": draft, "fork_of": original}
     context |= {"hold": "hold" in request.POST} | _describe_draft(request, draft)
     if request.headers.get("HX-Request"):
         return show_page(request, "new_experiment/parts/draft.html", context)
@@ -236,7 +255,8 @@ def _is_unchanged(draft: DraftFiles, became: str) -> bool:
     return (text, sorted((kind, file.name, file.sha256) for kind, file in files)) == (draft.text, sorted(now))
 
 
-_CARRIED = tuple(field for fields in STEP_FIELDS.values() for field in fields)
+#: Also the name of the form that the steps lead to: whichever step one goes back to, it is the same form.
+_CARRIED = (FIELD, *(field for fields in STEP_FIELDS.values() for field in fields))
 
 
 def _describe_step(request: HttpRequest, step: str, form: ExperimentForm) -> dict[str, Any]:

@@ -27,13 +27,13 @@ from datamill.protocol.api.submissions import FileKind, SubmittedFile
 from datamill.service.accounts import AccountEventKind, record_account_event
 from datamill.service.administration.quotas import find_quota
 from datamill.service.bounded_work.calls import call_bounded
+from datamill.service.files.disk import is_sha256
 from datamill.service.files.rights import FileUser, count_unclaimed, list_unusable_files
 from datamill.service.files.store import (
     clean_name,
-    is_sha256,
+    find_file,
     keep_file,
     name_holder,
-    name_stored_file,
     record_stored_file,
 )
 from datamill.service.models import StoredFile
@@ -98,10 +98,11 @@ def store_upload(user: User, upload: UploadedFile[Any]) -> StoredFile:
     path = Path(part.name)
     try:
         kind, name = _inspect_upload(path, given)
+        size = path.stat().st_size
         keep_file(path, digest.hexdigest())
     finally:
         path.unlink(missing_ok=True)
-    stored = record_stored_file(digest.hexdigest(), kind, user, name)
+    stored = record_stored_file(digest.hexdigest(), kind, user, size, name)
     record_account_event(
         AccountEventKind.PACKAGE_UPLOADED,
         user,
@@ -147,8 +148,11 @@ def _inspect_upload(path: Path, given: str) -> tuple[FileKind, str]:
 @lru_cache(maxsize=4096)
 def _inspect_stored(sha256: str) -> PackageFacts:
     """Return what a stored package has, for ever."""
-    path = name_stored_file(sha256)
-    facts = call_bounded(INSPECTION, inspect_archive, "package", path, Limits(), "package")
+    kept = find_file(sha256)
+    if kept is None:
+        raise InputError("the file is not in the store any more", remedy="Upload it, or choose another one.")
+    with kept.at_hand() as path:
+        facts = call_bounded(INSPECTION, inspect_archive, "package", path, Limits(), "package")
     assert isinstance(facts, PackageFacts)
     return facts
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from datamill.experiment.errors import InputError
-from datamill.service.accounts import NotFoundError, find_user
+from datamill.service.accounts import find_user
 from datamill.service.answers.compared.comparing import MOST_COMPARED
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.sending import send_file
 from datamill.service.packages.contents import read_contents
 from datamill.service.packages.listing import (
     choose_compared,
@@ -82,15 +82,6 @@ def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
 
 @require_GET
 @member_page
-def download_package(request: HttpRequest, sha256: str) -> FileResponse:
+def download_package(request: HttpRequest, sha256: str) -> StreamingHttpResponse:
     """The archive, byte for byte as it was brought."""
-    file = find_package(find_user(request), sha256)
-    path = name_stored_file(sha256)
-    if not path.is_file():
-        raise NotFoundError("the file is not in the store any more")
-    return FileResponse(
-        path.open("rb"),
-        as_attachment=True,
-        filename=f"{file.name or 'package'}.tar.gz",
-        content_type="application/octet-stream",
-    )
+    return send_file(sha256, f"{find_package(find_user(request), sha256).name or 'package'}.tar.gz")

@@ -1,4 +1,4 @@
-"""What readers of a publication take home: its archive, and how it is cited."""
+"""What readers take home: the archive of a publication and how it is cited, an experiment as an RO-Crate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
+from datamill.experiment.errors import InputError
 from datamill.results.crates.citation import cite_as_bibtex, cite_as_cff, cite_as_text
+from datamill.service.accounts import find_experiment, find_user
+from datamill.service.answers.answering import EarlyLookError
+from datamill.service.bundles.logs import BundleError
 from datamill.service.models import Publication
-from datamill.service.pages.access import open_page, refuse
+from datamill.service.pages.access import member_page, open_page, refuse
 from datamill.service.publishing.publishing import (
     DamagedError,
     WithdrawnError,
@@ -19,7 +23,8 @@ from datamill.service.publishing.publishing import (
     find_publication,
     read_description,
 )
-from datamill.service.publishing.sending import send_archive
+from datamill.service.publishing.sending import send_archive, send_crate
+from datamill.service.watching.places import FullError
 
 _CITATIONS = {
     "txt": (cite_as_text, "text/plain; charset=utf-8", "citation.txt"),
@@ -52,6 +57,25 @@ def download_citation(request: HttpRequest, key: str, kind: Literal["txt", "bib"
     response = HttpResponse(cite(read_description(publication)), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+@require_GET
+@member_page
+def download_crate(request: HttpRequest, experiment_id: int) -> HttpResponseBase:
+    """An experiment that has ended as an RO-Crate, before anybody has published it."""
+    user = find_user(request)
+    experiment = find_experiment(user, experiment_id)
+    try:
+        return send_crate(experiment, user)
+    except EarlyLookError as problem:
+        return refuse(request, problem, "The experiment has not ended", 409)
+    except FullError as full:
+        error = InputError(str(full), remedy="Wait until one has arrived, or end one.")
+        return refuse(request, error, "Too many bundles at once", 429)
+    except BundleError as problem:
+        # A crate that would be wrong is not sent.
+        error = InputError(str(problem), remedy="Tell the people who run this coordinator.")
+        return refuse(request, error, "The coordinator cannot vouch for this experiment", 500)
 
 
 def refuse_lost(request: HttpRequest, publication: Publication) -> HttpResponse | None:

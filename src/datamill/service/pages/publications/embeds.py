@@ -19,7 +19,7 @@ from datamill.service.models import Publication
 from datamill.service.pages.access import open_page, show_page
 from datamill.service.pages.publications.downloads import refuse_lost
 from datamill.service.publishing.archives import is_intact
-from datamill.service.publishing.badges import Look, draw_badge
+from datamill.service.publishing.badges import MOST_LETTERS, Look, draw_badge
 from datamill.service.publishing.publishing import find_publication, read_description, read_statement
 from datamill.service.publishing.reproductions import count_verdicts, tally_verdicts
 
@@ -38,7 +38,7 @@ _KEY = re.compile(r"/publications/([0-9a-f]{12})(?:/embed)?/?")
 @require_GET
 @open_page
 def show_badge(request: HttpRequest, key: str) -> HttpResponse:
-    """Two words about a publication: published, reproduced how often, withdrawn, or damaged."""
+    """What a publication found, in a few words, and how often that was reproduced; or that it is void."""
     word, look = _describe(find_publication(key))
     return _send(request, draw_badge("datamill", word, look), "image/svg+xml")
 
@@ -49,11 +49,13 @@ def _describe(publication: Publication) -> tuple[str, Look]:
     if not is_intact(publication):
         return "damaged", "bad"
     tally = tally_verdicts(publication.experiment_id)
-    if not tally:
-        return "published", "plain"
+    found, reproduced = read_statement(publication).short, count_verdicts(publication.experiment_id)
+    # A number that were cut off behind its estimate would stand without its interval.
+    texts = (", ".join(filter(None, (found, reproduced))), found, reproduced)
+    word = next((text for text in texts if 0 < len(text) <= MOST_LETTERS), "published")
     if tally["not reproduced"]:
-        return count_verdicts(publication.experiment_id), "warn"
-    return count_verdicts(publication.experiment_id), "good" if tally["reproduced"] else "plain"
+        return word, "warn"
+    return word, "good" if tally["reproduced"] else "plain"
 
 
 @require_GET

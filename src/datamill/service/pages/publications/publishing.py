@@ -12,18 +12,18 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.file.parse import parse_experiment
 from datamill.results.crates.description import LICENCES, USUAL_LICENCE, Description, describe
 from datamill.service.accounts import find_own_experiment, find_user
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.models import Publication
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.sent_forms import FIELD, name_form, sending_form
+from datamill.service.pages.sent_forms import find_form_name, lead_to_named, sending_form
 from datamill.service.publishing.publishing import (
     HELD_BACK,
     find_publication,
     publish_experiment,
+    suggest_title,
     withdraw_publication,
 )
 from datamill.service.states import ENDED_EXPERIMENTS
@@ -39,6 +39,8 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
     """The form of a publication; sent, the publication."""
     user = find_user(request)
     experiment = find_own_experiment(user, experiment_id)
+    if (named := lead_to_named(request)) is not None:
+        return named
     sent = request.POST
     context: dict[str, object] = {
         "experiment": experiment,
@@ -46,11 +48,12 @@ def publish(request: HttpRequest, experiment_id: int) -> HttpResponse:
         "licences": LICENCES,
         "parts": HELD_BACK,
         "held_back": sent.getlist("hold"),
-        "title": sent.get("title", _suggest_title(experiment)),
+        "title": sent.get("title", suggest_title(experiment)),
         "authors": sent.get("authors", user.get_full_name() or user.username),
         "licence": sent.get("licence", USUAL_LICENCE),
         "summary": sent.get("summary", ""),
-        "form_name": sent.get(FIELD) or name_form(),
+        "organisation": sent.get("organisation", ""),
+        "form_name": find_form_name(request),
         "earlier": Publication.objects.filter(experiment=experiment).order_by("-published_unix_s"),
     }
     # With "check" the form comes back from a login: its user looks at it before anything is published.
@@ -94,6 +97,7 @@ def _publish(request: HttpRequest, experiment: FleetExperiment) -> tuple[str, bo
             now_s=time.time(),
             summary=sent.get("summary", ""),
             address=request.build_absolute_uri(reverse("publication", args=[key])),
+            organisation=sent.get("organisation", ""),
         )
 
     # What is wrong in the form is said before anything is written.
@@ -124,11 +128,3 @@ def withdraw(request: HttpRequest, key: str) -> HttpResponse:
     withdraw_publication(find_publication(key), find_user(request), request.POST.get("reason", ""))
     messages.info(request, "Withdrawn. Its address says so, and why.", extra_tags="info")
     return redirect("publication", key)
-
-
-def _suggest_title(experiment: FleetExperiment) -> str:
-    try:
-        return parse_experiment(experiment.text, name="experiment.toml").question or experiment.name
-    except InputError:
-        # Files of an earlier version may hold what this one no longer takes.
-        return experiment.name

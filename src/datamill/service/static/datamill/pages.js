@@ -24,17 +24,11 @@ function addSlider(dimension) {
 
 document.querySelectorAll(".dimension").forEach(addSlider);
 
-// What is typed into the first form goes along with an upload.
-document.querySelectorAll("[data-copy]").forEach((copy) => {
-  const field = document.getElementById(copy.dataset.copy);
-  copy.form.addEventListener("submit", () => { copy.value = field.value; });
-});
-
-// A form that tells what was changed since keeps its name on the way back, so that what was sent is not sent a second
-// time: browsers ask for the page again, which gives it another.
-document.querySelectorAll("input[type=hidden][name=form][data-kept]").forEach((name) => {
-  const kept = history.state?.form;
-  if (kept) name.value = kept; else history.replaceState({ ...history.state, form: name.value }, "");
+// What is chosen in a step stands in its address as well, where a login on the way and a reload find it.
+const step = document.getElementById("step");
+step?.addEventListener("change", () => {
+  const chosen = [...new FormData(step)].filter(([, value]) => typeof value === "string");
+  history.replaceState(history.state, "", `?${new URLSearchParams(chosen)}`);
 });
 
 // Saves a text field as a file.
@@ -48,6 +42,50 @@ document.querySelectorAll("[data-download]").forEach((button) => {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
 });
+
+// A part that is replaced gives the focus back: to what is the same in it, else to the part itself.
+let held = null;
+document.addEventListener("htmx:beforeSwap", () => {
+  const item = document.activeElement, parts = [];
+  for (let place = item; place; place = place.parentElement) if (place.id) parts.push(place.id);
+  held = item && item !== document.body ? { item, parts, words: item.textContent.trim() } : null;
+});
+document.addEventListener("htmx:afterSettle", () => {
+  if (!held || held.item.isConnected) return;
+  const part = held.parts.map((id) => document.getElementById(id)).find(Boolean);
+  if (!part || part.contains(document.activeElement)) return;
+  const same = [part, ...part.querySelectorAll(held.item.tagName)].find((item) => item.matches(held.item.tagName) && item.textContent.trim() === held.words);
+  if (!same) part.tabIndex = -1;
+  (same ?? part).focus({ preventScroll: true });
+});
+
+// A part that was asked for and is refused says why where it would stand.
+const tellRefusal = ({ detail: { elt, target, xhr } }) => {
+  if (!target || !elt.matches("form, aside *")) return;
+  let told = xhr.status ? `the coordinator answered with status ${xhr.status}` : "no answer came; the coordinator is away, or what was sent is too large";
+  try { told = JSON.parse(xhr.responseText).message || told; } catch { /* A page, or nothing. */ }
+  const box = document.createElement("div"), words = document.createElement("p");
+  box.className = "message bad";
+  box.setAttribute("role", "alert");
+  words.textContent = `Not looked at: ${told}. What stands below is from before.`;
+  box.append(words);
+  const place = document.getElementById(target.id) ?? target;
+  place.querySelector(":scope > [role=alert]")?.remove();
+  place.prepend(box);
+};
+document.addEventListener("htmx:responseError", tellRefusal);
+document.addEventListener("htmx:sendError", tellRefusal);
+
+// Figures that answer to the mouse come when they are asked for.
+document.addEventListener("toggle", (event) => {
+  const { frame } = event.target.dataset;
+  if (!frame || !event.target.open || event.target.querySelector("iframe")) return;
+  const shown = document.createElement("iframe");
+  shown.src = frame;
+  shown.title = event.target.querySelector("summary").textContent;
+  shown.setAttribute("sandbox", "allow-scripts allow-downloads");
+  event.target.append(shown);
+}, true);
 
 // An experiment's page follows what happens, by server-sent events.
 const followed = document.querySelector("[data-stream][data-open=yes]");
@@ -71,7 +109,7 @@ if (followed) {
       }, delay_ms);
     };
   };
-  const refreshProgress = refreshLater("#progress", 300), refreshTrials = refreshLater("#trials", 2000), refreshAnswer = refreshLater("#answer", 2000);
+  const refreshProgress = refreshLater("#progress", 300), refreshTrials = refreshLater("#trials", 2000), refreshAnswer = refreshLater("#answer", 2000), refreshReruns = refreshLater("#reruns", 2000);
   const showLive = (live) => {
     const dot = document.querySelector(".live-dot");
     if (dot) { dot.hidden = false; dot.dataset.live = live ? "on" : "off"; dot.textContent = live ? "live" : "not connected: reload to see what is new"; }
@@ -105,6 +143,6 @@ if (followed) {
   stream.addEventListener("progress", () => { refreshProgress(); refreshTrials(); });
   stream.addEventListener("event", () => { refreshProgress(); refreshAnswer(); });
   stream.addEventListener("output", addOutput);
-  stream.addEventListener("end", () => { stream.close(); refreshProgress(); refreshTrials(); refreshAnswer(); showLive(false); });
+  stream.addEventListener("end", () => { stream.close(); refreshProgress(); refreshTrials(); refreshAnswer(); refreshReruns(); showLive(false); });
   document.addEventListener("htmx:afterSettle", () => showLive(stream.readyState === EventSource.OPEN));
 }

@@ -202,6 +202,9 @@ class Scene:
         """Publish an experiment with a text in each field."""
         route = "api/experiments/<number>/publish"
         body = self.write_all(find_bodies()[route], self.fill_body(CHANGES[route][0]))
+        # Brackets are those of its address.
+        name = write_line(self.marks, "organisation: its name")
+        body["organisation"] = name.replace("<", "").replace(">", "")
         answer = self.send(route, body, {"number": str(number)})
         assert answer.status_code == 200, answer.content
 
@@ -214,7 +217,7 @@ class Scene:
         addresses = [(route, item.query) for route, item in READS.items()]
         addresses += [
             ("compare", f"id={number}&id={ended}"),
-            ("experiments/new/file", f"fork={number}"),
+            ("experiments/new/file", f"fork={number}&form=a-form"),
             ("experiments/<int:experiment_id>/analysis", "verb=anova&factor=weather"),
             ("experiments/<int:experiment_id>/report", "verb=tests&factor=weather"),
             (_FIGURE, "verb=anova&factor=weather"),

@@ -14,7 +14,7 @@ from datamill.service.accounts import find_experiment, find_user
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.pages.access import member_page, show_page
-from datamill.service.pages.sent_forms import FIELD, name_form, sending_form
+from datamill.service.pages.sent_forms import find_form_name, lead_to_named, sending_form
 from datamill.service.publishing.reproductions import (
     ShownRerun,
     find_own_rerun,
@@ -38,9 +38,11 @@ def run_again(request: HttpRequest, experiment_id: int) -> HttpResponse:
     """What a re-run on today's machines would be; sent, it is submitted."""
     user = find_user(request)
     original = find_experiment(user, experiment_id)
+    if (named := lead_to_named(request)) is not None:
+        return named
     margin = request.POST.get("margin", _USUAL_MARGIN)
     context: dict[str, object] = {"experiment": original, "margins": MARGINS, "margin": margin}
-    context["form_name"] = request.POST.get(FIELD) or name_form()
+    context["form_name"] = find_form_name(request)
     try:
         if request.method == "POST":
             if margin not in MARGINS:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
 from datamill.service.accounts import NotFoundError, find_experiment, find_user
-from datamill.service.files.store import name_stored_file
+from datamill.service.files.sending import send_file
 from datamill.service.models import Artifact, Attempt, Event, Trial
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.events import tell_events
@@ -50,18 +50,13 @@ def download_record(request: HttpRequest, experiment_id: int, trial_id: str, num
 @member_page
 def download_artifact(
     request: HttpRequest, experiment_id: int, trial_id: str, number: int, name: str
-) -> FileResponse:
+) -> StreamingHttpResponse:
     """A file that an attempt left; never shown in the browser, since anyone may have written it."""
     attempt = _find_attempt(request, experiment_id, trial_id, number)
     artifact = Artifact.objects.filter(attempt=attempt, name=name).first()
     if artifact is None:
         raise NotFoundError("the attempt left no such file")
-    path = name_stored_file(artifact.file_id)
-    if not path.is_file():
-        raise NotFoundError("the file is not in the store any more")
-    return FileResponse(
-        path.open("rb"), as_attachment=True, filename=name, content_type="application/octet-stream"
-    )
+    return send_file(artifact.file_id, name)
 
 
 def _find_trial(request: HttpRequest, experiment_id: int, trial_id: str) -> Trial:
