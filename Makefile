@@ -43,7 +43,7 @@ COMPILE_TESTS := $(BIN)/pytest --collect-only --quiet >/dev/null 2>&1
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup demo rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
+.PHONY: help setup demo installed rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
 	wheel wheel-check glossary rights clean
 
 help: ## list the targets
@@ -72,7 +72,10 @@ help: ## list the targets
 AT_ONCE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j3)
 
 setup:
-	+@$(AT_ONCE) $(VENV)/.project $(WORKER) $(TRACER)
+	+@$(AT_ONCE) installed
+
+installed: $(VENV)/.project $(WORKER) $(TRACER)
+	@:
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
 $(VENV)/.uv: requirements/setup.txt
