@@ -237,7 +237,8 @@ def main() -> None:
         )
         if given.browser:
             cold_s = measure(lambda: infer(large)).clock_s
-            print(f"Answer of {given.trials} trials, cold: {cold_s:.1f} s. First figure in Chromium, answers kept:")
+            print(f"Answer of {given.trials} trials, cold: {cold_s:.1f} s.")
+            print("First figure in Chromium, answers kept:")
             for trials, number in ((ANSWERED, answered), (given.trials, large)):
                 figure_s = time_first_figure(client.cookies["sessionid"].value, number)
                 print(f"{trials} trials: {figure_s:.2f} s.")

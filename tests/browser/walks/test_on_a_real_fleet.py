@@ -129,7 +129,7 @@ def test_two_people_go_from_a_package_to_a_verdict(passwords: dict[str, str], wa
     assert page.request.get(f"{walk.url}/experiments/{number}", max_redirects=0).status == 302
     badge = page.request.get(f"{page.url}/badge.svg").text()
     assert "<title>datamill: brisk " in badge
-    assert "times as fast (" in badge
+    assert "times as fast as " in badge
     look_at(page)
     # Ben makes it his own, and then runs it again as it is.
     walk.log_in("ben", passwords["ben"])

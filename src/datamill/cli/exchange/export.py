@@ -81,7 +81,7 @@ def export(
     package booktabs) and markdown hold, for each response of a tidy table, the mean at each design
     point with its interval and n, and with --median or --quantiles these as well; of any other table
     the rows, rounded to 4 figures. rocrate is a research object, a zip file with the bundle and what others
-    need to cite it and to run it again: datamill reproduce --run does, run and import take it, too.
+    need to cite it and to run it again, as datamill reproduce --run does; run and import take it as well.
 
     \b
       datamill export my-bundle --to benchfmt --out new.txt

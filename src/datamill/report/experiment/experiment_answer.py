@@ -101,13 +101,14 @@ def shorten_answer(found: ExperimentAnalysis) -> str:
 
 
 def _shorten_pair(pair: PairComparison, response: Response) -> str:
-    winner = pair.package if pair.verdict == "better" else pair.baseline
+    packages = (pair.package, pair.baseline)
+    winner, other = packages if pair.verdict == "better" else packages[::-1]
     ratio = take_ratio(pair, winner)
     if ratio is None:
-        return f"{winner} better"
+        return f"{winner} better than {other}"
     if response.direction == "lower" and is_unit_of_time(response.unit):
         # Also where the values of each machine were taken relative to it: their ratio is one of times.
         shown = round_interval(ratio.inverted())
-        return f"{winner} {shown.estimate} times as fast ({shown.ends})"
+        return f"{winner} {shown.estimate} times as fast as {other} ({shown.ends})"
     shown = round_interval(ratio)
-    return f"{winner} {shown.estimate} times the {response.name} ({shown.ends})"
+    return f"{winner} {shown.estimate} times {other}'s {response.name} ({shown.ends})"

@@ -69,8 +69,9 @@ def cite_as_cff(description: Description) -> str:
                 lines.append(f"    affiliation: {_quote(description.organisation.name)}")
         else:
             lines.append(f"  - name: {_quote(author.family)}")
-    lines.append(f'date-released: "{description.date}"')
+    # What carries no licence was not released.
     if description.licence:
+        lines.append(f'date-released: "{description.date}"')
         lines.append(f"license: {description.licence}")
     if description.address:
         lines.append(f"url: {_quote(description.address)}")

@@ -117,7 +117,7 @@ def _describe_licence(licence: str) -> Entity:
             "@id": "#licence",
             "@type": "CreativeWork",
             "name": "No licence",
-            "description": "Its authors have not published it. Ask them before you hand it on.",
+            "description": "This copy carries no licence. Ask its authors before you hand it on.",
         }
     return {
         "@id": LICENCES[licence],

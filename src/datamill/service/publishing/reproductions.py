@@ -92,9 +92,8 @@ def tally_verdicts(experiment_id: int) -> Counter[str]:
     return Counter(msgspec.json.decode(raw, type=KeptVerdict).verdict for raw in told)
 
 
-def count_verdicts(experiment_id: int) -> str:
+def count_verdicts(tally: Counter[str]) -> str:
     """Say of how many re-runs the result was reproduced; empty where there is no verdict."""
-    tally = tally_verdicts(experiment_id)
     total = sum(tally.values())
     return f"reproduced in {tally['reproduced']} of {total} re-run{'s' * (total != 1)}" if total else ""
 

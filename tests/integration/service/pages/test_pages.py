@@ -118,11 +118,12 @@ def test_an_uploaded_package_is_stored_once_and_accounted_for(client: Client, tm
             tar.addfile(member, io.BytesIO(b"#!/bin/sh\n"))
     for _ in range(2):
         file = SimpleUploadedFile("my package.tar.gz", buffer.getvalue())
-        answer = client.post("/experiments/new/upload", {"file": file, "name": "a"})
+        answer = client.post("/experiments/new/upload", {"file": file, "name": "a", "share-aslr": "50"})
         assert answer.status_code == 302
     stored = StoredFile.objects.get()
     assert (stored.name, stored.kind) == ("my-package", "package")
     assert f"p=my-package%40{stored.sha256}" in answer["Location"]
+    assert "share-aslr=50" in answer["Location"]
     assert (
         Event.objects.filter(kind="package uploaded", package_sha256=stored.sha256, user="alice").count() == 2
     )

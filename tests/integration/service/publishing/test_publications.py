@@ -26,7 +26,7 @@ from datamill.results.crates.reading import unpack_crate
 from datamill.service.answers import answering
 from datamill.service.models import Event, FleetExperiment, Publication
 from datamill.service.pages.publications import embeds
-from datamill.service.publishing import archives, reproductions
+from datamill.service.publishing import archives
 from datamill.service.publishing.publishing import read_statement
 from datamill.service.publishing.statements import PublishedStatement
 
@@ -309,8 +309,10 @@ def test_badges_and_figures_are_kept_by_others_until_they_change() -> None:
         ("", [], "published"),
         # A number is shown with its interval, or not at all.
         (f"{'p' * 64} 1.19 times as fast (1.17 to 1.22)", [], "published"),
+        # A finding is shown with its re-runs, or not at all.
+        (f"{'p' * 40} 1.19 times as fast (1.17 to 1.22)", ["not reproduced"], "reproduced in 0 of 1 re-run"),
     ],
-    ids=["found", "found and reproduced", "not reproduced", "of before", "long"],
+    ids=["found", "found and reproduced", "not reproduced", "of before", "long", "long and not reproduced"],
 )
 def test_the_badge_says_what_was_found(
     short: str, verdicts: list[str], told: str, monkeypatch: pytest.MonkeyPatch
@@ -318,7 +320,6 @@ def test_the_badge_says_what_was_found(
     _, published = enter_publication(short)
     tally = Counter(verdicts)
     monkeypatch.setattr(embeds, "tally_verdicts", lambda _: tally)
-    monkeypatch.setattr(reproductions, "tally_verdicts", lambda _: tally)
     badge = read_page(f"/publications/{published.key}/badge.svg")[1]
     assert f"<title>datamill: {told}</title>" in badge
 

@@ -122,7 +122,7 @@ def upload_packages(request: HttpRequest) -> HttpResponseBase:
 @csrf_protect
 @member_page
 def _store_packages(request: HttpRequest) -> HttpResponse:
-    carried = [(key, value) for key, values in request.POST.lists() for value in values if key in _CARRIED]
+    carried = [(key, value) for key, values in request.POST.lists() for value in values if _is_carried(key)]
     uploads = request.FILES.getlist("file")
     if not uploads:
         messages.error(request, "No file was chosen.", extra_tags="bad")
@@ -259,6 +259,11 @@ def _is_unchanged(draft: DraftFiles, became: str) -> bool:
 _CARRIED = (FIELD, *(field for fields in STEP_FIELDS.values() for field in fields))
 
 
+def _is_carried(key: str) -> bool:
+    """Tell whether a field goes along: those of steps, and the coverage of each dimension."""
+    return key in _CARRIED or key.startswith(SHARE_PREFIX)
+
+
 def _describe_step(request: HttpRequest, step: str, form: ExperimentForm) -> dict[str, Any]:
     """Return what every step shows, and what it carries along for the others."""
     own = STEP_FIELDS.get(step, ())
@@ -266,9 +271,7 @@ def _describe_step(request: HttpRequest, step: str, form: ExperimentForm) -> dic
         (key, value)
         for key, values in request.GET.lists()
         for value in values
-        if key not in own
-        and (key in _CARRIED or key.startswith(SHARE_PREFIX))
-        and not (step == "space" and key.startswith(SHARE_PREFIX))
+        if key not in own and _is_carried(key) and not (step == "space" and key.startswith(SHARE_PREFIX))
     ]
     return {"step": step, "steps": _STEPS, "form": form, "carried": carried}
 

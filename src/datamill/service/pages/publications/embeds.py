@@ -49,9 +49,9 @@ def _describe(publication: Publication) -> tuple[str, Look]:
     if not is_intact(publication):
         return "damaged", "bad"
     tally = tally_verdicts(publication.experiment_id)
-    found, reproduced = read_statement(publication).short, count_verdicts(publication.experiment_id)
-    # A number that were cut off behind its estimate would stand without its interval.
-    texts = (", ".join(filter(None, (found, reproduced))), found, reproduced)
+    found, reproduced = read_statement(publication).short, count_verdicts(tally)
+    # Cut off, a number would stand without its interval, and a finding without its re-runs.
+    texts = (f"{found}, {reproduced}", reproduced) if found and reproduced else (found or reproduced,)
     word = next((text for text in texts if 0 < len(text) <= MOST_LETTERS), "published")
     if tally["not reproduced"]:
         return word, "warn"

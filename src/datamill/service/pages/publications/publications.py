@@ -25,7 +25,7 @@ from datamill.service.publishing.publishing import (
     read_description,
     read_statement,
 )
-from datamill.service.publishing.reproductions import count_verdicts, list_judged
+from datamill.service.publishing.reproductions import count_verdicts, list_judged, tally_verdicts
 
 _A_PAGE = 25
 _MOST_CHARACTERS = 200
@@ -70,7 +70,7 @@ def _show_row(publication: Publication) -> PublicationRow:
         publication,
         read_description(publication),
         headline,
-        "" if withdrawn else count_verdicts(publication.experiment_id),
+        "" if withdrawn else count_verdicts(tally_verdicts(publication.experiment_id)),
     )
 
 
