@@ -43,6 +43,7 @@ _PIECE_BYTES = 1 << 20
 _CHUNK_BYTES = 256 << 10
 #: A sender that is silent for so long is gone.
 _IDLE_S = 60.0
+_KEPT_REMEDY = "Try again in half a minute."
 _KINDS = ("package", "load", "factor", "artifact", "build")
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
@@ -88,7 +89,8 @@ class FileStore:
             # In mid-answer nothing can be said but that it ends here.
             if begun:
                 raise
-            await _refuse_away(problem)(scope, receive, send)
+            refused = _refuse_for_now(problem.message, "/files", problem.remedy)
+            await refused(scope, receive, send)
 
     def drop_abandoned(self, now_s: float) -> int:
         """Throw away uploads that have not moved for `ABANDONED_UPLOAD_S`; return how many there were.
@@ -147,9 +149,8 @@ class FileStore:
             return full
         part = _name_part(sha256, user)
         if part in self._under_way:
-            return _refuse(
-                409, "this file is being stored just now", f"/files/{sha256}", "Try again in a second."
-            )
+            # Not 409: who sends files gives up on what is refused, and this passes.
+            return _refuse_for_now("this file is being stored just now", f"/files/{sha256}", _KEPT_REMEDY)
         self._under_way.add(part)
         try:
             return await _receive_upload(upload, part, user, scope, receive)
@@ -365,9 +366,9 @@ def _refuse_stranger(scope: Scope, *, has_key: bool) -> JSONResponse:
     return answer
 
 
-def _refuse_away(problem: AwayError) -> JSONResponse:
-    answer = _refuse(503, problem.message, "/files", problem.remedy)
-    answer.headers["Retry-After"] = str(problem.RETRY_AFTER_S)
+def _refuse_for_now(message: str, where: str, remedy: str) -> JSONResponse:
+    answer = _refuse(503, message, where, remedy)
+    answer.headers["Retry-After"] = str(AwayError.RETRY_AFTER_S)
     return answer
 
 
