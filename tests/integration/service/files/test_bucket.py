@@ -16,12 +16,14 @@ from django.test import Client, override_settings
 from integration.service.files.object_storage import KEY, SECRET, ObjectStorage
 from integration.service.files.test_files_store import CONTENT, SHA256, Store, database_file
 from integration.service.files.test_files_store import store as file_store
+from integration.service.looks.test_fleet_screenings import run_all, submit
 from integration.service.publishing.test_publications import log_in
 from integration.service.small_fleet import Fleet
 from running.free_ports import find_free_port
 
 from datamill.experiment.errors import InputError
-from datamill.service.files.bucket import BucketShelf
+from datamill.service.coordinator.experiments.follow_ups import list_due_follow_ups
+from datamill.service.files.bucket import BucketFile, BucketShelf
 from datamill.service.files.store import (
     AwayError,
     DamagedFileError,
@@ -29,12 +31,11 @@ from datamill.service.files.store import (
     find_file,
     remove_files,
 )
-from datamill.service.models import StoredFile
+from datamill.service.models import FleetExperiment, StoredFile
+from datamill.service.submissions.following import follow_up
 
 __all__ = ["database_file", "file_store"]
 NAME = f"files/{SHA256[:2]}/{SHA256}"
-#: Longer than two parts that are sent at a time.
-LARGE = os.urandom(1 << 20) * 36
 
 
 @pytest.fixture
@@ -84,12 +85,20 @@ def test_ranges_are_answered_as_those_of_files_on_the_disk(store: Store) -> None
     assert store.ask("ada", "GET", Range="bytes=5-9", If_Range=f'"{SHA256}"').content == CONTENT[5:10]
 
 
-def test_a_large_file_goes_in_parts_and_comes_back_whole(store: Store, storage: ObjectStorage) -> None:
-    sha256 = hashlib.sha256(LARGE).hexdigest()
+@pytest.fixture
+def large() -> bytes:
+    """Longer than two parts that are sent at a time."""
+    return os.urandom(1 << 20) * 36
+
+
+def test_a_large_file_goes_in_parts_and_comes_back_whole(
+    store: Store, storage: ObjectStorage, large: bytes
+) -> None:
+    sha256 = hashlib.sha256(large).hexdigest()
     with override_settings(LARGEST_FILE_BYTES=1 << 30):
-        assert store.ask("ada", "PUT", sha256, content=LARGE).status_code == 201
-    assert list(storage.list_objects().values()) == [len(LARGE)]
-    assert store.ask("ada", "GET", sha256).content == LARGE
+        assert store.ask("ada", "PUT", sha256, content=large).status_code == 201
+    assert list(storage.list_objects().values()) == [len(large)]
+    assert store.ask("ada", "GET", sha256).content == large
 
 
 def test_a_file_of_nothing_is_one_like_others(store: Store, storage: ObjectStorage) -> None:
@@ -226,6 +235,37 @@ def test_an_experiment_whose_files_are_in_a_bucket_is_one_like_others(
     storage.end()
     away = client.get(f"/packages/{sha256}/archive")
     assert (away.status_code, away["Retry-After"]) == (503, "30")
+    status, told = fleet.ada.post("/experiments", fleet.body)
+    assert (status, "Nothing is lost" in told["remedy"]) == (503, True)
+
+
+@pytest.mark.usefixtures("data_folder", "memory_database")
+def test_what_follows_a_screening_waits_while_the_storage_is_away(storage: ObjectStorage) -> None:
+    submit()
+    run_all(0.2)
+    first = FleetExperiment.objects.get()
+    reason = first.state_reason
+    storage.end()
+    with pytest.raises(AwayError):
+        follow_up(first.pk)
+    first.refresh_from_db()
+    assert (first.state_reason, list_due_follow_ups()) == (reason, [first.pk])
+    storage.start()
+    follow_up(first.pk)
+    assert list_due_follow_ups() == []
+    assert FleetExperiment.objects.exclude(pk=first.pk).count() == 1
+
+
+@pytest.mark.usefixtures("data_folder", "memory_database", "storage")
+def test_a_storage_that_goes_away_while_a_package_is_read_refuses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fleet = Fleet()
+
+    def go_away(_: BucketFile) -> Iterator[bytes]:
+        raise AwayError("the storage of files cannot be used just now")
+
+    monkeypatch.setattr(BucketFile, "read", go_away)
     status, told = fleet.ada.post("/experiments", fleet.body)
     assert (status, "Nothing is lost" in told["remedy"]) == (503, True)
 
