@@ -6,12 +6,14 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from integration.service.files.object_storage import KEY, SECRET, ObjectStorage
 from integration.service.files.test_files_store import CONTENT, SHA256, Store, database_file
@@ -22,6 +24,7 @@ from integration.service.small_fleet import Fleet
 from running.free_ports import find_free_port
 
 from datamill.experiment.errors import InputError
+from datamill.service.administration.retention import remove_retired, retire_old_files, set_retention
 from datamill.service.coordinator.experiments.follow_ups import list_due_follow_ups
 from datamill.service.files.bucket import BucketFile, BucketShelf
 from datamill.service.files.store import (
@@ -164,6 +167,21 @@ def test_removed_files_are_gone_and_those_that_are_not_there_are_no_error(
     storage.end()
     with pytest.raises(AwayError):
         remove_files([SHA256])
+
+
+def test_what_retention_cannot_remove_is_named_in_the_log_and_removed_later(
+    store: Store, storage: ObjectStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.ask("ada", "PUT", content=CONTENT)
+    set_retention(User.objects.get(username="root"), 1, None)
+    retired = retire_old_files(time.time() + 2 * 86_400.0)
+    assert retired == [SHA256]
+    storage.end()
+    assert remove_retired(retired) == [SHA256]
+    assert SHA256 in caplog.text
+    storage.start()
+    assert remove_retired(retired) == []
+    assert storage.list_objects() == {}
 
 
 def test_a_key_that_is_refused_and_a_bucket_that_is_none_are_found_at_the_start(
