@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
@@ -39,6 +40,14 @@ class DamagedFileError(AwayError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self._remedy = "Tell the people who run this coordinator: a copy of the storage has it."
+
+
+class FullDiskError(AwayError):
+    """The coordinator's disk has no room for what is asked."""
+
+    def __init__(self, message: str = "the coordinator's disk is full") -> None:
+        super().__init__(message)
+        self._remedy = "Try again when its owner made room."
 
 
 class KeptFile(Protocol):
@@ -113,6 +122,17 @@ def check_shelf() -> None:
         choose_shelf().check()
     except AwayError as problem:
         log.warning("%s", problem.message)
+
+
+def check_disk_room(size_bytes: int) -> None:
+    """Make sure that the coordinator's disk takes so many bytes beside those that it keeps for itself.
+
+    Raises:
+        FullDiskError: it does not.
+    """
+    disk = shutil.disk_usage(settings.DATA_FOLDER)
+    if disk.free - size_bytes < min(settings.RESERVED_BYTES, disk.total // 20):
+        raise FullDiskError
 
 
 def choose_shelf() -> Shelf:
