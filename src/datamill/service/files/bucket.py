@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PIECE_BYTES = 1 << 20
+#: What is asked for at a time: a whole file takes as long as its reader does, and no request may.
+_ASKED_BYTES = 8 << 20
 #: What is sent at a time, twice at once: 10 000 such parts, as many as S3 takes, are 160 GB.
 _PART_BYTES = 16 << 20
 _PARTS_AT_ONCE = 2
@@ -52,31 +54,36 @@ class BucketFile:
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield the content in pieces, or what of it is from `start` to before `stop`.
 
-        Of the whole the last piece comes only where the digest is right: what is damaged is never taken for
-        whole.
+        Without a range the last piece comes only where the digest is right: what is damaged is never taken
+        for whole. Who asks for a range compares the digest when all of it is there.
 
         Raises:
             AwayError: the storage does not answer.
             DamagedFileError: it has another content.
         """
-        stop = self.size_bytes if stop is None else stop
-        is_whole = (start, stop) == (0, self.size_bytes)
-        if start >= stop:
+        if start or stop is not None:
+            yield from self._read_range(start, self.size_bytes if stop is None else stop)
             return
-        pieces = _ask(lambda: self._begin(start, stop))
         digest, held = hashlib.sha256(), b""
-        while (piece := _ask(lambda: next(pieces, None))) is not None:
+        for piece in self._read_range(0, self.size_bytes):
             if held:
                 yield held
-            held = bytes(piece)
+            held = piece
             digest.update(held)
-        if is_whole and digest.hexdigest() != self.sha256:
+        if digest.hexdigest() != self.sha256:
             raise DamagedFileError(f"{self.sha256} has another content in the storage of files")
-        yield held
+        if held:
+            yield held
 
-    def _begin(self, start: int, stop: int) -> Iterator[memoryview]:
-        found = obstore.get(self.store, name_by_digest(self.sha256), options={"range": (start, stop)})
-        return map(memoryview, found.stream(min_chunk_size=_PIECE_BYTES))
+    def _read_range(self, start: int, stop: int) -> Iterator[bytes]:
+        for first in range(start, stop, _ASKED_BYTES):
+            found = self._ask_for(first, min(first + _ASKED_BYTES, stop))
+            for begin in range(0, len(found), _PIECE_BYTES):
+                yield bytes(found[begin : begin + _PIECE_BYTES])
+
+    def _ask_for(self, start: int, stop: int) -> memoryview:
+        name = name_by_digest(self.sha256)
+        return memoryview(_ask(lambda: obstore.get_range(self.store, name, start=start, end=stop)))
 
     @contextmanager
     def at_hand(self) -> Iterator[Path]:
@@ -127,17 +134,23 @@ class BucketShelf:
         }
         if endpoint:
             config["endpoint"] = endpoint
-        self._store = S3Store(
-            parts.netloc,
-            prefix=parts.path.strip("/") or None,
-            config=config,
-            client_options={
-                "allow_http": endpoint.startswith("http://"),
-                "connect_timeout": timedelta(seconds=5),
-                "timeout": timedelta(minutes=10),
-            },
-            retry_config={"max_retries": 4, "retry_timeout": _GIVE_UP},
-        )
+
+        def connect(longest: timedelta) -> S3Store:
+            return S3Store(
+                parts.netloc,
+                prefix=parts.path.strip("/") or None,
+                config=config,
+                client_options={
+                    "allow_http": endpoint.startswith("http://"),
+                    "connect_timeout": timedelta(seconds=5),
+                    "timeout": longest,
+                },
+                retry_config={"max_retries": 4, "retry_timeout": _GIVE_UP},
+            )
+
+        self._store = connect(timedelta(seconds=60))
+        # Parts are larger than what is asked for, and the way out of a laboratory may be slow.
+        self._sending = connect(timedelta(minutes=10))
 
     def find(self, sha256: str) -> BucketFile | None:
         """Return the file of this digest, None where there is none.
@@ -162,7 +175,7 @@ class BucketShelf:
         name = name_by_digest(sha256)
         _ask(
             lambda: obstore.put(
-                self._store, name, part, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+                self._sending, name, part, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
             )
         )
         found = self.find(sha256)
