@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from datamill.service.files.store import KeptFile
+from datamill.service.files.store import KeptFile, ask_store
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
@@ -29,7 +30,7 @@ class RangedResponse(Response):
         self._kept = kept
         self._is_checked = is_checked
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         size = self._kept.size_bytes
         told = Headers(scope=scope)
@@ -44,11 +45,19 @@ class RangedResponse(Response):
         self.headers["content-length"] = str(stop - start)
         # A storage that is away says so before the answer begins.
         pieces = self._read(scope["method"], start, stop)
-        piece = await asyncio.to_thread(next, pieces, None)
+        following = partial(next, pieces, None)
+        piece = await ask_store(following)
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        while piece is not None:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            piece = await asyncio.to_thread(next, pieces, None)
+        departure = asyncio.create_task(_await_departure(receive))
+        try:
+            while piece is not None:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                if departure.done():
+                    # Nobody reads the rest, and a server says nothing of it.
+                    return
+                piece = await ask_store(following)
+        finally:
+            departure.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _read(self, method: str, start: int, stop: int) -> Iterator[bytes]:
@@ -67,3 +76,9 @@ class RangedResponse(Response):
         if first:
             return int(first), min(int(last) + 1, size) if last else size
         return (max(size - int(last), 0), size) if last else (0, size)
+
+
+async def _await_departure(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

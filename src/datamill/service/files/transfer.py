@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs
@@ -34,7 +35,14 @@ from datamill.service.files.rights import (
     may_read,
     needs_not_bring,
 )
-from datamill.service.files.store import AwayError, KeptFile, find_file, keep_file, record_stored_file
+from datamill.service.files.store import (
+    AwayError,
+    KeptFile,
+    ask_store,
+    find_file,
+    keep_sent_file,
+    record_stored_file,
+)
 from datamill.service.front_door.visitors.guesses import SECRETS
 from datamill.service.front_door.visitors.visitors import mark_member
 
@@ -188,7 +196,7 @@ async def _receive_upload(
         part.unlink(missing_ok=True)
         return _refuse(422, f"what came has the SHA-256 {digest}", where, "Send the file again.", 0)
     try:
-        await asyncio.to_thread(keep_file, part, upload.sha256)
+        await keep_sent_file(part, upload.sha256)
     except AwayError:
         # Without its last byte it is an upload that broke off: who tries again sends no more than that.
         os.truncate(part, max(upload.total - 1, 0))
@@ -198,7 +206,7 @@ async def _receive_upload(
 
 
 async def _find(sha256: str) -> KeptFile | None:
-    return await asyncio.to_thread(find_file, sha256)
+    return await ask_store(partial(find_file, sha256))
 
 
 def _send(kept: KeptFile, sha256: str, user: FileUser) -> Response:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import itertools
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -27,6 +32,7 @@ from datamill.experiment.errors import InputError
 from datamill.service.administration.retention import remove_retired, retire_old_files, set_retention
 from datamill.service.coordinator.experiments.follow_ups import list_due_follow_ups
 from datamill.service.files.bucket import BucketFile, BucketShelf
+from datamill.service.files.ranges import RangedResponse
 from datamill.service.files.store import (
     AwayError,
     DamagedFileError,
@@ -102,6 +108,47 @@ def test_a_large_file_goes_in_parts_and_comes_back_whole(
         assert store.ask("ada", "PUT", sha256, content=large).status_code == 201
     assert list(storage.list_objects().values()) == [len(large)]
     assert store.ask("ada", "GET", sha256).content == large
+
+
+@dataclass(frozen=True)
+class EndlessFile:
+    """A file whose pieces are counted as they are read."""
+
+    read_pieces: list[int]
+    size_bytes: int = 1 << 40
+
+    @property
+    def source(self) -> Callable[[], Iterator[bytes]]:
+        return self.read
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        for number in itertools.islice(itertools.count(), start, stop):
+            self.read_pieces.append(number)
+            yield b"piece"
+
+    def at_hand(self) -> AbstractContextManager[Path]:
+        raise NotImplementedError
+
+
+def test_nothing_more_is_read_for_a_client_that_has_left() -> None:
+    sent: list[Any] = []
+    left = asyncio.Event()
+    file = EndlessFile([])
+
+    async def receive() -> dict[str, str]:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if len(sent) == 3:
+            left.set()
+
+    response = RangedResponse(file, {"etag": '"x"'}, is_checked=False)
+    scope = {"type": "http", "method": "GET", "headers": []}
+    asyncio.run(asyncio.wait_for(response(scope, receive, send), 30))
+    assert len(file.read_pieces) < 10
+    assert all(message.get("more_body", True) for message in sent)
 
 
 def test_a_file_of_nothing_is_one_like_others(store: Store, storage: ObjectStorage) -> None:
