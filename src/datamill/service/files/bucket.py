@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -20,10 +21,12 @@ from obstore.store import S3Store
 
 from datamill.experiment.errors import InputError
 from datamill.service.files.disk import name_by_digest
-from datamill.service.files.store import AwayError, DamagedFileError
+from datamill.service.files.store import AwayError, DamagedFileError, check_disk_room
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
+
+log = logging.getLogger("datamill.serve")
 
 T = TypeVar("T")
 _PIECE_BYTES = 1 << 20
@@ -34,6 +37,7 @@ _PART_BYTES = 16 << 20
 _PARTS_AT_ONCE = 2
 #: Who waits for a file gives up sooner than a storage that is away comes back.
 _GIVE_UP = timedelta(seconds=20)
+_AWAY = "the storage of files cannot be used just now"
 _KEY, _SECRET = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
 _REMEDY = "It is s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION; prefix and region may be left out."
 
@@ -59,7 +63,7 @@ class BucketFile:
 
         Raises:
             AwayError: the storage does not answer.
-            DamagedFileError: it has another content.
+            DamagedFileError: its digest is another.
         """
         if start or stop is not None:
             yield from self._read_range(start, self.size_bytes if stop is None else stop)
@@ -71,7 +75,7 @@ class BucketFile:
             held = piece
             digest.update(held)
         if digest.hexdigest() != self.sha256:
-            raise DamagedFileError(f"{self.sha256} has another content in the storage of files")
+            raise DamagedFileError(f"{self.sha256} is damaged in the storage of files: its digest is another")
         if held:
             yield held
 
@@ -91,9 +95,11 @@ class BucketFile:
 
         Raises:
             AwayError, DamagedFileError: as `read`.
+            FullDiskError: the disk has no room for it.
         """
         folder = Path(settings.DATA_FOLDER) / "files"
         folder.mkdir(parents=True, exist_ok=True)
+        check_disk_room(self.size_bytes)
         with NamedTemporaryFile(dir=folder, prefix="upload-at-hand-") as file:
             for piece in self.read():
                 file.write(piece)
@@ -197,7 +203,7 @@ class BucketShelf:
         """Make sure that the bucket is there for us.
 
         Raises:
-            AwayError: the storage does not answer.
+            AwayError: the storage does not answer, and why, for its operator.
             InputError: it does, and refuses the key, or has no such bucket.
         """
         try:
@@ -213,11 +219,11 @@ class BucketShelf:
                     where="--files",
                     remedy=f"Look at {_KEY} and {_SECRET}, and at what the key may do.",
                 ) from None
-            raise AwayError(_explain(error)) from error
+            raise AwayError(f"{_AWAY}: {_shorten(error)}") from error
 
 
 def _ask(question: Callable[[], T]) -> T:
-    """Return what the storage answers.
+    """Return what the storage answers; the log says why it does not, as that names where it is.
 
     Raises:
         AwayError: it does not answer, or refuses.
@@ -228,11 +234,8 @@ def _ask(question: Callable[[], T]) -> T:
     except FileNotFoundError:
         raise
     except (BaseError, OSError) as error:
-        raise AwayError(_explain(error)) from error
-
-
-def _explain(error: Exception) -> str:
-    return f"the storage of files cannot be used just now: {_shorten(error)}"
+        log.warning("%s: %s", _AWAY, _shorten(error))
+        raise AwayError(_AWAY) from error
 
 
 def _shorten(error: Exception) -> str:

@@ -47,7 +47,7 @@ class DamagedFileError(AwayError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self._remedy = "Tell the people who run this coordinator: a copy of the storage has it."
+        self._remedy = "Tell the people who run this coordinator: it has to come back from a backup."
 
 
 class FullDiskError(AwayError):

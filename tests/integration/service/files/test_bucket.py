@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,7 +20,9 @@ import httpx
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
+from integration.service.api_users import make_package
 from integration.service.files.object_storage import KEY, SECRET, ObjectStorage
 from integration.service.files.test_files_store import CONTENT, SHA256, Store, database_file
 from integration.service.files.test_files_store import store as file_store
@@ -36,11 +39,13 @@ from datamill.service.files.ranges import RangedResponse
 from datamill.service.files.store import (
     AwayError,
     DamagedFileError,
+    FullDiskError,
     check_shelf,
     find_file,
     remove_files,
 )
 from datamill.service.models import FleetExperiment, StoredFile
+from datamill.service.pages.new_experiment.stored_packages import store_upload
 from datamill.service.submissions.following import follow_up
 
 __all__ = ["database_file", "file_store"]
@@ -164,7 +169,9 @@ def test_what_has_another_digest_never_reaches_the_bucket(store: Store, storage:
     assert storage.list_objects() == {}
 
 
-def test_nothing_is_lost_while_the_storage_is_away(store: Store, storage: ObjectStorage) -> None:
+def test_nothing_is_lost_while_the_storage_is_away(
+    store: Store, storage: ObjectStorage, caplog: pytest.LogCaptureFixture
+) -> None:
     other = CONTENT[::-1]
     kept = hashlib.sha256(other).hexdigest()
     assert store.ask("ada", "PUT", kept, content=other).status_code == 201
@@ -173,6 +180,9 @@ def test_nothing_is_lost_while_the_storage_is_away(store: Store, storage: Object
         refused = store.ask("ada", method, sha256, content=content)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
         assert "Nothing is lost" in refused.json()["remedy"]
+        # Where the storage is concerns its operator alone.
+        assert refused.json()["message"] == "the storage of files cannot be used just now"
+    assert str(storage.port) in caplog.text
     assert [stored.pk for stored in StoredFile.objects.all()] == [kept]
     storage.start()
     assert store.ask("ada", "GET", kept).content == other
@@ -196,13 +206,36 @@ def test_what_was_damaged_in_the_storage_is_never_taken_for_whole(
     store.ask("ada", "PUT", small, content=b"small")
     (storage.folder / "lab" / "files" / small[:2] / small).write_bytes(b"smail")
     refused = store.ask("ada", "GET", small)
-    assert (refused.status_code, "another content" in refused.json()["message"]) == (503, True)
+    assert (refused.status_code, "is damaged" in refused.json()["message"]) == (503, True)
+    assert "from a backup" in refused.json()["remedy"]
     kept = find_file(SHA256)
     assert kept is not None
     with pytest.raises(DamagedFileError), kept.at_hand():
         pass
     # Who asks for a range compares digests.
     assert len(b"".join(kept.read(0, len(CONTENT)))) == len(CONTENT)
+    assert list((store.folder / "files").rglob("upload-*")) == []
+
+
+def test_a_disk_without_room_takes_no_copy_of_a_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.ask("ada", "PUT", content=CONTENT)
+    kept = find_file(SHA256)
+    assert kept is not None
+    room = shutil.disk_usage("/")._replace(free=len(CONTENT) - 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
+    with override_settings(RESERVED_BYTES=0), pytest.raises(FullDiskError), kept.at_hand():
+        pass
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: room._replace(free=len(CONTENT)))
+    with override_settings(RESERVED_BYTES=0), kept.at_hand() as path:
+        assert path.read_bytes() == CONTENT
+
+
+def test_an_upload_of_a_browser_is_asked_for_again(store: Store, storage: ObjectStorage) -> None:
+    storage.end()
+    upload = SimpleUploadedFile("p.tar.gz", make_package("# p\n"))
+    with pytest.raises(InputError, match="cannot be used just now") as caught:
+        store_upload(User.objects.get(username="ada"), upload)
+    assert caught.value.remedy == "Send it again in a minute."
     assert list((store.folder / "files").rglob("upload-*")) == []
 
 
