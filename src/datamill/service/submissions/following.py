@@ -71,7 +71,7 @@ def _follow_up(experiment_id: int) -> None:
     stored = FleetExperiment.objects.select_related("owner").get(pk=experiment_id)
     main = msgspec.json.decode(bytes(stored.follow or b""), type=MainPart)
     with TemporaryDirectory(prefix="datamill-screening-") as folder:
-        prepared = prepare_bundle(stored, time.time())
+        prepared = prepare_bundle(stored, time.time(), is_whole=False)
         with prepared.resources:
             write_folder((file for file in prepared.first if file.name in _NEEDED), Path(folder))
         name = f"experiment {experiment_id}"

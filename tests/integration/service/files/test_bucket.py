@@ -323,6 +323,10 @@ def test_an_experiment_whose_files_are_in_a_bucket_is_one_like_others(
     packages = {package["sha256"] for package in fleet.body["packages"]}
     assert {name.rpartition("/")[2] for name in storage.list_objects()} >= packages
     assert not list((Path(settings.DATA_FOLDER) / "files").rglob("[0-9a-f]" * 64))
+    # An answer is made of records alone.
+    storage.end()
+    assert fleet.ada.get(f"/experiments/{fleet.number}/answer")[0] == 200
+    storage.start()
     bundle, records, _ = fleet.fetch(tmp_path / "bundle")
     assert len(records) == 8
     for package in bundle.head.packages:
