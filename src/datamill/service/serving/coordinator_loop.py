@@ -205,7 +205,7 @@ class CoordinatorLoop:
             departure.note()
             raise
         except AwayError as problem:
-            log.warning("an inference for experiment %s waits: %s", due[0], problem.message)
+            log.warning("what follows experiment %s waits: %s", due[0], problem.message)
             await asyncio.sleep(_INFERENCE_PAUSE_S)
         except Exception as error:
             log.exception("an inference for experiment %s failed", due[0])

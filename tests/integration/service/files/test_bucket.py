@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from integration.service.small_fleet import Fleet
 from running.free_ports import find_free_port
 
 from datamill.experiment.errors import InputError
-from datamill.service.administration.retention import remove_retired, retire_old_files, set_retention
+from datamill.service.administration.retention import set_retention
 from datamill.service.coordinator.experiments.follow_ups import list_due_follow_ups
 from datamill.service.files.bucket import BucketFile, BucketShelf
 from datamill.service.files.ranges import RangedResponse
@@ -46,6 +45,7 @@ from datamill.service.files.store import (
 )
 from datamill.service.models import FleetExperiment, StoredFile
 from datamill.service.pages.new_experiment.stored_packages import store_upload
+from datamill.service.serving import housekeeping
 from datamill.service.submissions.following import follow_up
 
 __all__ = ["database_file", "file_store"]
@@ -256,13 +256,13 @@ def test_what_retention_cannot_remove_is_named_in_the_log_and_removed_later(
 ) -> None:
     store.ask("ada", "PUT", content=CONTENT)
     set_retention(User.objects.get(username="root"), 1, None)
-    retired = retire_old_files(time.time() + 2 * 86_400.0)
-    assert retired == [SHA256]
+    StoredFile.objects.update(stored_unix_s=0.0)
     storage.end()
-    assert remove_retired(retired) == [SHA256]
+    left = housekeeping._remove_files([])
+    assert left == (0, [SHA256])
     assert SHA256 in caplog.text
     storage.start()
-    assert remove_retired(retired) == []
+    assert housekeeping._remove_files(left[1]) == (1, [])
     assert storage.list_objects() == {}
 
 
