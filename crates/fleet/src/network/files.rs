@@ -313,7 +313,7 @@ fn judge_status(response: &mut Response<Body>, what: &str, sha256: &str) -> Tran
     let is_passing = status.is_server_error()
         || matches!(
             status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+            StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS
         );
     if is_passing {
         TransferError::Unreachable(cause)

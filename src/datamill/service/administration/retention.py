@@ -6,6 +6,7 @@ Records, designs and tables are kept for ever, and so is all that belongs to a p
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -100,10 +101,9 @@ def list_old_artifacts(now_s: float, days: int) -> QuerySet[StoredFile]:
 
 
 @transaction.atomic
-def remove_old_files(now_s: float) -> Removable:
-    """Remove some of what is kept no longer; return what was removed. To be called by the writer."""
+def retire_old_files(now_s: float) -> list[str]:
+    """Note that some files are kept no longer; return their digests. To be called by the writer."""
     retention = find_retention()
-    files = size = 0
     chosen: list[StoredFile] = []
     if retention.uploads_days is not None:
         chosen += list_unused_uploads(now_s, retention.uploads_days)[:_MOST_AT_ONCE]
@@ -113,14 +113,26 @@ def remove_old_files(now_s: float) -> Removable:
         # The row stays: records name the file, and pages say that it is gone.
         StoredFile.objects.filter(pk=file.pk).update(removed_unix_s=now_s)
         file.fileholder_set.all().delete()
-        files, size = files + 1, size + file.size_bytes
-    # A crash between the two leaves files that nothing counts; one that is missing nobody would find.
-    transaction.on_commit(lambda: _unlink(chosen))
-    return Removable(files, size)
+    return [file.pk for file in chosen]
 
 
-def _unlink(files: list[StoredFile]) -> None:
+def remove_retired(digests: Collection[str]) -> list[str]:
+    """Remove files that are kept no longer; return the digests of those that could not be removed.
+
+    The storage may be slow: the writer must not wait for it. What somebody brought again meanwhile stays. A
+    crash before this leaves files that nothing counts.
+    """
+    retired = StoredFile.objects.filter(pk__in=digests).exclude(removed_unix_s=None)
+    names = list(retired.values_list("pk", flat=True))
     try:
-        remove_files([file.pk for file in files])
-    except AwayError as problem:
-        log.warning("%s files that are kept no longer stay in the storage: %s", len(files), problem.message)
+        remove_files(names)
+    except (AwayError, OSError) as problem:
+        told = problem.message if isinstance(problem, AwayError) else problem
+        log.warning(
+            "%s files that are kept no longer stay in the storage until it can be used: %s: %s",
+            len(names),
+            told,
+            " ".join(names),
+        )
+        return names
+    return []

@@ -81,7 +81,7 @@ def write_bundle(experiment: FleetExperiment, user: User, folder: Path) -> None:
 def write_needed(number: int, folder: str) -> str:
     """Write what answers need of an experiment, and return what is amiss with its records."""
     try:
-        prepared = prepare_bundle(FleetExperiment.objects.get(pk=number), time.time(), with_events=False)
+        prepared = prepare_bundle(FleetExperiment.objects.get(pk=number), time.time(), is_whole=False)
         with prepared.resources:
             write_folder((file for file in prepared.first if file.name in _NEEDED), Path(folder))
     except BundleError as problem:

@@ -86,10 +86,11 @@ class PreparedBundle:
         yield make_file(COMPLETE_FILE, msgspec.json.encode(end))
 
 
-def prepare_bundle(experiment: FleetExperiment, now_s: float, *, with_events: bool = True) -> PreparedBundle:
+def prepare_bundle(experiment: FleetExperiment, now_s: float, *, is_whole: bool = True) -> PreparedBundle:
     """Gather what an experiment's bundle holds, and check that each trial that counted is in it exactly once.
 
-    Answers need no events, of which there are several a trial.
+    Answers need no events, of which there are several a trial, and no archives: a bundle that is not
+    `is_whole` has no events, and only the names of its archives.
 
     Raises:
         BundleError: when it is not, or a package is not in the store.
@@ -114,13 +115,13 @@ def prepare_bundle(experiment: FleetExperiment, now_s: float, *, with_events: bo
         fleet = _describe_fleet(experiment, len(planned), len(logs.counted), now_s)
         first = [
             make_json_file("fleet.json", fleet),
-            *list_fixed_files(head, experiment.text, plan, _find_package),
+            *list_fixed_files(head, experiment.text, plan, _find_package if is_whole else _name_package),
             judged,
             make_spooled_file("log.jsonl", logs.log),
             make_spooled_file("late.jsonl", logs.late),
             make_spooled_file("debug.jsonl", logs.debug),
         ]
-        if with_events:
+        if is_whole:
             events = _open_spool(resources)
             _write_events(experiment, events)
             first.append(make_spooled_file("events.jsonl", events))
@@ -236,6 +237,11 @@ def _find_package(item: BundlePackage | BundleFactor) -> BundleFile:
     if kept is None:
         raise BundleError(f"{item.file} is no longer in the store")
     return BundleFile(item.file, kept.size_bytes, kept.source)
+
+
+def _name_package(item: BundlePackage | BundleFactor) -> BundleFile:
+    """Return the entry of an archive that is not looked for; reading it fails, as it has another length."""
+    return BundleFile(item.file, item.bytes, b"")
 
 
 def _open_spool(resources: ExitStack) -> IO[bytes]:

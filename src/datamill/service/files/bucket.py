@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -20,18 +21,23 @@ from obstore.store import S3Store
 
 from datamill.experiment.errors import InputError
 from datamill.service.files.disk import name_by_digest
-from datamill.service.files.store import AwayError, DamagedFileError
+from datamill.service.files.store import AwayError, DamagedFileError, check_disk_room
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
 
+log = logging.getLogger("datamill.serve")
+
 T = TypeVar("T")
 _PIECE_BYTES = 1 << 20
+#: What is asked for at a time: a whole file takes as long as its reader does, and no request may.
+_ASKED_BYTES = 8 << 20
 #: What is sent at a time, twice at once: 10 000 such parts, as many as S3 takes, are 160 GB.
 _PART_BYTES = 16 << 20
 _PARTS_AT_ONCE = 2
 #: Who waits for a file gives up sooner than a storage that is away comes back.
 _GIVE_UP = timedelta(seconds=20)
+_AWAY = "the storage of files cannot be used just now"
 _KEY, _SECRET = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
 _REMEDY = "It is s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION; prefix and region may be left out."
 
@@ -52,31 +58,36 @@ class BucketFile:
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield the content in pieces, or what of it is from `start` to before `stop`.
 
-        Of the whole the last piece comes only where the digest is right: what is damaged is never taken for
-        whole.
+        Without a range the last piece comes only where the digest is right: what is damaged is never taken
+        for whole. Who asks for a range compares the digest when all of it is there.
 
         Raises:
             AwayError: the storage does not answer.
-            DamagedFileError: it has another content.
+            DamagedFileError: its digest is another.
         """
-        stop = self.size_bytes if stop is None else stop
-        is_whole = (start, stop) == (0, self.size_bytes)
-        if start >= stop:
+        if start or stop is not None:
+            yield from self._read_range(start, self.size_bytes if stop is None else stop)
             return
-        pieces = _ask(lambda: self._begin(start, stop))
         digest, held = hashlib.sha256(), b""
-        while (piece := _ask(lambda: next(pieces, None))) is not None:
+        for piece in self._read_range(0, self.size_bytes):
             if held:
                 yield held
-            held = bytes(piece)
+            held = piece
             digest.update(held)
-        if is_whole and digest.hexdigest() != self.sha256:
-            raise DamagedFileError(f"{self.sha256} has another content in the storage of files")
-        yield held
+        if digest.hexdigest() != self.sha256:
+            raise DamagedFileError(f"{self.sha256} is damaged in the storage of files: its digest is another")
+        if held:
+            yield held
 
-    def _begin(self, start: int, stop: int) -> Iterator[memoryview]:
-        found = obstore.get(self.store, name_by_digest(self.sha256), options={"range": (start, stop)})
-        return map(memoryview, found.stream(min_chunk_size=_PIECE_BYTES))
+    def _read_range(self, start: int, stop: int) -> Iterator[bytes]:
+        for first in range(start, stop, _ASKED_BYTES):
+            found = self._ask_for(first, min(first + _ASKED_BYTES, stop))
+            for begin in range(0, len(found), _PIECE_BYTES):
+                yield bytes(found[begin : begin + _PIECE_BYTES])
+
+    def _ask_for(self, start: int, stop: int) -> memoryview:
+        name = name_by_digest(self.sha256)
+        return memoryview(_ask(lambda: obstore.get_range(self.store, name, start=start, end=stop)))
 
     @contextmanager
     def at_hand(self) -> Iterator[Path]:
@@ -84,9 +95,11 @@ class BucketFile:
 
         Raises:
             AwayError, DamagedFileError: as `read`.
+            FullDiskError: the disk has no room for it.
         """
         folder = Path(settings.DATA_FOLDER) / "files"
         folder.mkdir(parents=True, exist_ok=True)
+        check_disk_room(self.size_bytes)
         with NamedTemporaryFile(dir=folder, prefix="upload-at-hand-") as file:
             for piece in self.read():
                 file.write(piece)
@@ -127,17 +140,23 @@ class BucketShelf:
         }
         if endpoint:
             config["endpoint"] = endpoint
-        self._store = S3Store(
-            parts.netloc,
-            prefix=parts.path.strip("/") or None,
-            config=config,
-            client_options={
-                "allow_http": endpoint.startswith("http://"),
-                "connect_timeout": timedelta(seconds=5),
-                "timeout": timedelta(minutes=10),
-            },
-            retry_config={"max_retries": 4, "retry_timeout": _GIVE_UP},
-        )
+
+        def connect(longest: timedelta) -> S3Store:
+            return S3Store(
+                parts.netloc,
+                prefix=parts.path.strip("/") or None,
+                config=config,
+                client_options={
+                    "allow_http": endpoint.startswith("http://"),
+                    "connect_timeout": timedelta(seconds=5),
+                    "timeout": longest,
+                },
+                retry_config={"max_retries": 4, "retry_timeout": _GIVE_UP},
+            )
+
+        self._store = connect(timedelta(seconds=60))
+        # Parts are larger than what is asked for, and the way out of a laboratory may be slow.
+        self._sending = connect(timedelta(minutes=10))
 
     def find(self, sha256: str) -> BucketFile | None:
         """Return the file of this digest, None where there is none.
@@ -162,7 +181,7 @@ class BucketShelf:
         name = name_by_digest(sha256)
         _ask(
             lambda: obstore.put(
-                self._store, name, part, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+                self._sending, name, part, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
             )
         )
         found = self.find(sha256)
@@ -184,7 +203,7 @@ class BucketShelf:
         """Make sure that the bucket is there for us.
 
         Raises:
-            AwayError: the storage does not answer.
+            AwayError: the storage does not answer, and why, for its operator.
             InputError: it does, and refuses the key, or has no such bucket.
         """
         try:
@@ -200,11 +219,11 @@ class BucketShelf:
                     where="--files",
                     remedy=f"Look at {_KEY} and {_SECRET}, and at what the key may do.",
                 ) from None
-            raise AwayError(_explain(error)) from error
+            raise AwayError(f"{_AWAY}: {_shorten(error)}") from error
 
 
 def _ask(question: Callable[[], T]) -> T:
-    """Return what the storage answers.
+    """Return what the storage answers; the log says why it does not, as that names where it is.
 
     Raises:
         AwayError: it does not answer, or refuses.
@@ -215,11 +234,8 @@ def _ask(question: Callable[[], T]) -> T:
     except FileNotFoundError:
         raise
     except (BaseError, OSError) as error:
-        raise AwayError(_explain(error)) from error
-
-
-def _explain(error: Exception) -> str:
-    return f"the storage of files cannot be used just now: {_shorten(error)}"
+        log.warning("%s: %s", _AWAY, _shorten(error))
+        raise AwayError(_AWAY) from error
 
 
 def _shorten(error: Exception) -> str:

@@ -5,14 +5,17 @@ Both have the same names, so that a copy of one is the other.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -22,6 +25,12 @@ from datamill.service.files.disk import DiskShelf
 from datamill.service.models import FileHolder, StoredFile
 
 log = logging.getLogger("datamill.serve")
+
+T = TypeVar("T")
+#: Of each kind; the threads of the rest of the coordinator do not wait for a storage that is slow.
+_THREADS = 8
+_ASKING = ThreadPoolExecutor(_THREADS, "files asked for")
+_KEEPING = ThreadPoolExecutor(_THREADS, "files kept")
 
 
 class AwayError(InputError):
@@ -38,7 +47,15 @@ class DamagedFileError(AwayError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self._remedy = "Tell the people who run this coordinator: a copy of the storage has it."
+        self._remedy = "Tell the people who run this coordinator: it has to come back from a backup."
+
+
+class FullDiskError(AwayError):
+    """The coordinator's disk has no room for what is asked."""
+
+    def __init__(self, message: str = "the coordinator's disk is full") -> None:
+        super().__init__(message)
+        self._remedy = "Try again when its owner made room."
 
 
 class KeptFile(Protocol):
@@ -115,6 +132,17 @@ def check_shelf() -> None:
         log.warning("%s", problem.message)
 
 
+def check_disk_room(size_bytes: int) -> None:
+    """Make sure that the coordinator's disk takes so many bytes beside those that it keeps for itself.
+
+    Raises:
+        FullDiskError: it does not.
+    """
+    disk = shutil.disk_usage(settings.DATA_FOLDER)
+    if disk.free - size_bytes < min(settings.RESERVED_BYTES, disk.total // 20):
+        raise FullDiskError
+
+
 def choose_shelf() -> Shelf:
     """Return where files are kept, as the settings say: the bucket that `FILES_URL` names, else the disk."""
     return _open_bucket(settings.FILES_URL) if settings.FILES_URL else DiskShelf()
@@ -126,6 +154,16 @@ def _open_bucket(url: str) -> Shelf:
     from datamill.service.files.bucket import BucketShelf
 
     return BucketShelf(url)
+
+
+async def ask_store(question: Callable[[], T]) -> T:
+    """Return what the store answers, which may be slow: asked in threads that do nothing else."""
+    return await asyncio.get_running_loop().run_in_executor(_ASKING, question)
+
+
+async def keep_sent_file(part: Path, sha256: str) -> None:
+    """As `keep_file`, in threads that do nothing else: downloads go on while files are slow to be kept."""
+    await asyncio.get_running_loop().run_in_executor(_KEEPING, keep_file, part, sha256)
 
 
 def record_stored_file(

@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs
@@ -34,7 +35,14 @@ from datamill.service.files.rights import (
     may_read,
     needs_not_bring,
 )
-from datamill.service.files.store import AwayError, KeptFile, find_file, keep_file, record_stored_file
+from datamill.service.files.store import (
+    AwayError,
+    KeptFile,
+    ask_store,
+    find_file,
+    keep_sent_file,
+    record_stored_file,
+)
 from datamill.service.front_door.visitors.guesses import SECRETS
 from datamill.service.front_door.visitors.visitors import mark_member
 
@@ -43,6 +51,7 @@ _PIECE_BYTES = 1 << 20
 _CHUNK_BYTES = 256 << 10
 #: A sender that is silent for so long is gone.
 _IDLE_S = 60.0
+_KEPT_REMEDY = "Try again in half a minute."
 _KINDS = ("package", "load", "factor", "artifact", "build")
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
@@ -88,7 +97,8 @@ class FileStore:
             # In mid-answer nothing can be said but that it ends here.
             if begun:
                 raise
-            await _refuse_away(problem)(scope, receive, send)
+            refused = _refuse_for_now(problem.message, "/files", problem.remedy)
+            await refused(scope, receive, send)
 
     def drop_abandoned(self, now_s: float) -> int:
         """Throw away uploads that have not moved for `ABANDONED_UPLOAD_S`; return how many there were.
@@ -130,7 +140,7 @@ class FileStore:
             part = _name_part(sha256, user)
             offset = part.stat().st_size if part.is_file() else 0
             return _refuse(404, "no such file, or none for you", f"/files/{sha256}", offset=offset)
-        return _send(kept, sha256)
+        return _send(kept, sha256, user)
 
     async def _store(
         self, sha256: str, user: FileUser, scope: Scope, headers: Headers, receive: Receive
@@ -147,9 +157,8 @@ class FileStore:
             return full
         part = _name_part(sha256, user)
         if part in self._under_way:
-            return _refuse(
-                409, "this file is being stored just now", f"/files/{sha256}", "Try again in a second."
-            )
+            # Not 409: who sends files gives up on what is refused, and this passes.
+            return _refuse_for_now("this file is being stored just now", f"/files/{sha256}", _KEPT_REMEDY)
         self._under_way.add(part)
         try:
             return await _receive_upload(upload, part, user, scope, receive)
@@ -187,7 +196,7 @@ async def _receive_upload(
         part.unlink(missing_ok=True)
         return _refuse(422, f"what came has the SHA-256 {digest}", where, "Send the file again.", 0)
     try:
-        await asyncio.to_thread(keep_file, part, upload.sha256)
+        await keep_sent_file(part, upload.sha256)
     except AwayError:
         # Without its last byte it is an upload that broke off: who tries again sends no more than that.
         os.truncate(part, max(upload.total - 1, 0))
@@ -197,10 +206,10 @@ async def _receive_upload(
 
 
 async def _find(sha256: str) -> KeptFile | None:
-    return await asyncio.to_thread(find_file, sha256)
+    return await ask_store(partial(find_file, sha256))
 
 
-def _send(kept: KeptFile, sha256: str) -> Response:
+def _send(kept: KeptFile, sha256: str, user: FileUser) -> Response:
     headers = {
         "etag": f'"{sha256}"',
         "cache-control": "private, max-age=31536000, immutable",
@@ -209,7 +218,8 @@ def _send(kept: KeptFile, sha256: str) -> Response:
     }
     if isinstance(kept, DiskFile):
         return _StoredFileResponse(kept.source, media_type="application/octet-stream", headers=headers)
-    return RangedResponse(kept, headers)
+    # Workers compare digests themselves, and ask for the rest of what ended early.
+    return RangedResponse(kept, headers, is_checked=not user.is_worker)
 
 
 def _read_upload(sha256: str, headers: Headers) -> Upload | Response:
@@ -365,9 +375,9 @@ def _refuse_stranger(scope: Scope, *, has_key: bool) -> JSONResponse:
     return answer
 
 
-def _refuse_away(problem: AwayError) -> JSONResponse:
-    answer = _refuse(503, problem.message, "/files", problem.remedy)
-    answer.headers["Retry-After"] = str(problem.RETRY_AFTER_S)
+def _refuse_for_now(message: str, where: str, remedy: str) -> JSONResponse:
+    answer = _refuse(503, message, where, remedy)
+    answer.headers["Retry-After"] = str(AwayError.RETRY_AFTER_S)
     return answer
 
 

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Sum
 
 from datamill.results.crates.description import Description
 from datamill.service.bounded_work.calls import call_bounded
+from datamill.service.bounded_work.child import Budget
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
-from datamill.service.models import FleetExperiment
+from datamill.service.files.store import check_disk_room
+from datamill.service.models import Artifact, FleetExperiment
 from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.statements import MAKING, MadeArchive, make_archive
-from datamill.service.watching.places import BUNDLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +34,28 @@ class DraftArchive:
 
 @contextmanager
 def making_archive(
-    experiment: FleetExperiment, user: User, description: Description, held_back: tuple[str, ...] = ()
+    experiment: FleetExperiment,
+    user: User,
+    description: Description,
+    held_back: tuple[str, ...] = (),
+    budget: Budget = MAKING,
 ) -> Iterator[DraftArchive]:
     """Write the archive of an experiment, with table and report, and yield it.
+
+    Who calls this holds a place of `BUNDLES` for as long as the archive takes room.
 
     Args:
         experiment: one that the user may see.
         user: whose turn it takes.
         description: what the archive says of itself.
         held_back: folders of the bundle that stay away.
+        budget: what making it may take.
 
     Raises:
+        AwayError: the storage of files does not answer.
         BundleError: the database does not hold what a bundle needs.
-        BusyError, FullError: too many are being made already.
+        BusyError: too many are being made already.
+        FullDiskError: the disk has no room for it.
         GoneError: the client left.
         InputError: nothing was measured, or it is too large.
     """
@@ -53,14 +65,14 @@ def making_archive(
     with taking_turn(user), TemporaryDirectory(prefix=".making-", dir=place) as folder:
         home, draft = Path(folder) / "bundle", Path(folder) / "archive.zip"
         home.mkdir()
-        _write_bundle(experiment, user, home)
-        made: MadeArchive = call_bounded(MAKING, make_archive, str(home), str(draft), description, held_back)
+        check_disk_room(_estimate_room(experiment))
+        prepare_bundle(experiment, time.time()).write(home)
+        made: MadeArchive = call_bounded(budget, make_archive, str(home), str(draft), description, held_back)
         yield DraftArchive(draft, made)
 
 
-def _write_bundle(experiment: FleetExperiment, user: User, home: Path) -> None:
-    sending = BUNDLES.take(user.pk)
-    try:
-        prepare_bundle(experiment, time.time()).write(home)
-    finally:
-        sending.leave()
+def _estimate_room(experiment: FleetExperiment) -> int:
+    """Bytes that bundle and archive may take: artifacts are most of it, and those on the disk are linked."""
+    artifacts = Artifact.objects.filter(attempt__trial__experiment=experiment)
+    size_bytes: int = artifacts.aggregate(all=Sum("file__size_bytes", default=0))["all"]
+    return size_bytes * (2 if settings.FILES_URL else 1)

@@ -23,6 +23,7 @@ from datamill.service.publishing.statements import MadeArchive, PublishedStateme
 from datamill.service.publishing.tables import Publication
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ENDED_EXPERIMENTS
+from datamill.service.watching.places import BUNDLES
 
 #: Folders of a bundle that a publisher may hold back, with what is in them.
 HELD_BACK = {"artifacts": "what trials printed and collected"}
@@ -98,8 +99,12 @@ def publish_experiment(
         )
     key = secrets.token_hex(6)
     description = describe(key)
-    with making_archive(experiment, user, description, held_back) as draft:
-        draft.path.replace(find_archive(draft.made.sha256))
+    place = BUNDLES.take(user.pk)
+    try:
+        with making_archive(experiment, user, description, held_back) as draft:
+            draft.path.replace(find_archive(draft.made.sha256))
+    finally:
+        place.leave()
     return run_as_writer(_enter, key, experiment.pk, user, description, draft.made, enter_more)
 
 

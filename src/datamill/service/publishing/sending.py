@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import IO
 
 from django.contrib.auth.models import User
@@ -19,9 +21,12 @@ from datamill.service.models import FleetExperiment
 from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.making import making_archive
 from datamill.service.publishing.publishing import check_readable, read_statement, suggest_title
+from datamill.service.publishing.statements import MAKING
 from datamill.service.publishing.tables import Publication
+from datamill.service.watching.places import BUNDLES
 
 _PIECE_BYTES = 1 << 18
+_MAKING = replace(MAKING, remedy="Take the bundle home with datamill fetch.")
 
 
 def send_archive(request: HttpRequest, publication: Publication) -> HttpResponseBase:
@@ -47,28 +52,38 @@ def send_crate(experiment: FleetExperiment, user: User) -> StreamingHttpResponse
     It says that its authors have given no licence. It is made for this answer, and is kept nowhere.
 
     Raises:
-        AwayError, BundleError, BusyError, FullError, GoneError: as `making_archive`.
+        AwayError, BundleError, BusyError, FullDiskError, GoneError: as `making_archive`.
         EarlyLookError: it has not ended.
+        FullError: too many bundles are being sent already.
         InputError: nothing was measured, or it is too large.
     """
     refuse_early_look(experiment)
     owner = experiment.owner.get_full_name() or experiment.owner.username
     description = describe_unpublished(suggest_title(experiment), owner, now_s=time.time())
+    # It takes room on the disk until it was sent.
+    place = BUNDLES.take(user.pk)
     try:
-        with making_archive(experiment, user, description) as draft:
+        with making_archive(experiment, user, description, budget=_MAKING) as draft:
             # Its name goes when this ends, the file when it was sent.
             file = draft.path.open("rb")
-    except (AwayError, BusyError, GoneError):
+    except BaseException as problem:
+        place.leave()
+        if isinstance(problem, InputError) and not isinstance(problem, AwayError | BusyError | GoneError):
+            # Where its bundle stood meanwhile says nothing to a reader.
+            raise problem.moved(f"experiment {experiment.pk}") from None
         raise
-    except InputError as problem:
-        # Where its bundle stood meanwhile says nothing to a reader.
-        raise problem.moved(f"experiment {experiment.pk}") from None
-    return _send(file, draft.made.size_bytes, f"{experiment.name}-{experiment.pk}.zip")
+    return _send(file, draft.made.size_bytes, f"{experiment.name}-{experiment.pk}.zip", place.leave)
 
 
-def _send(file: IO[bytes], size_bytes: int, name: str) -> StreamingHttpResponse:
+def _send(
+    file: IO[bytes], size_bytes: int, name: str, leave: Callable[[], None] = lambda: None
+) -> StreamingHttpResponse:
+    def end() -> None:
+        file.close()
+        leave()
+
     pieces = iter(lambda: file.read(_PIECE_BYTES), b"")
-    response = StreamingHttpResponse(send_pieces(pieces, file.close), content_type="application/zip")
+    response = StreamingHttpResponse(send_pieces(pieces, end), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Content-Length"] = str(size_bytes)
     return response

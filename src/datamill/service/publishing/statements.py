@@ -21,6 +21,7 @@ MAKING = Budget(
     file_bytes=64 << 30,
     remedy="Publish it without what trials printed and collected.",
     draws=True,
+    takes_turns=True,
 )
 _PIECE_BYTES = 1 << 20
 

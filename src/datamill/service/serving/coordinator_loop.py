@@ -29,6 +29,7 @@ from datamill.service.coordinator.messages.orders import (
 from datamill.service.coordinator.messages.repeats import OrderRepeats
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
 from datamill.service.coordinator.step import step
+from datamill.service.files.store import AwayError
 from datamill.service.models import FleetWorker
 from datamill.service.serving.storage.database_lock import DatabaseTakenError
 from datamill.service.serving.storage.writer import Writer
@@ -203,6 +204,9 @@ class CoordinatorLoop:
             # Its thread would else be waited for at the end of the coordinator.
             departure.note()
             raise
+        except AwayError as problem:
+            log.warning("what follows experiment %s waits: %s", due[0], problem.message)
+            await asyncio.sleep(_INFERENCE_PAUSE_S)
         except Exception as error:
             log.exception("an inference for experiment %s failed", due[0])
             self.defect = f"an inference for experiment {due[0]}: {error!r}"

@@ -8,7 +8,7 @@ import time
 
 from django.db import close_old_connections
 
-from datamill.service.administration.retention import remove_old_files
+from datamill.service.administration.retention import remove_retired, retire_old_files
 from datamill.service.keyed_requests.claims import remove_old_keys
 from datamill.service.notices.rounds import make_round
 from datamill.service.serving.storage.writer import run_as_writer
@@ -22,13 +22,14 @@ _FILES_EVERY_S, _MORE_FILES_S = 3600.0, 30.0
 
 async def keep_house() -> None:
     """Go on until cancelled, whatever fails meanwhile; in threads, where nobody's trials wait for it."""
+    left: list[str] = []
     next_files_s = time.monotonic() + _MORE_FILES_S
     while True:
         await asyncio.sleep(_PAUSE_S)
         try:
             await asyncio.to_thread(_send_notices)
             if time.monotonic() >= next_files_s:
-                removed = await asyncio.to_thread(_remove_files)
+                removed, left = await asyncio.to_thread(_remove_files, left)
                 await asyncio.to_thread(_remove_keys)
                 next_files_s = time.monotonic() + (_MORE_FILES_S if removed else _FILES_EVERY_S)
         except Exception:
@@ -50,8 +51,15 @@ def _remove_keys() -> None:
         close_old_connections()
 
 
-def _remove_files() -> int:
-    removed = run_as_writer(remove_old_files, time.time())
-    if removed.files:
-        log.info("%s files were removed that are kept no longer", removed.files)
-    return removed.files
+def _remove_files(left: list[str]) -> tuple[int, list[str]]:
+    """Remove what is kept no longer, and what the last round left; return how many, and what is left now."""
+    try:
+        # While the storage is away, no more become files that nothing counts.
+        chosen = left or run_as_writer(retire_old_files, time.time())
+        left = remove_retired(chosen)
+    finally:
+        close_old_connections()
+    removed = len(chosen) - len(left)
+    if removed:
+        log.info("%s files were removed that are kept no longer", removed)
+    return removed, left

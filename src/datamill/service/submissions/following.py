@@ -21,6 +21,7 @@ from datamill.service.bounded_work.turns import GoneError
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.bundles.logs import BundleError
 from datamill.service.coordinator.experiments.follow_ups import EarlierScreening, enter_no_follow_up
+from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.parts import MainPart, make_main_submission
@@ -42,12 +43,18 @@ _NEEDED = frozenset(
 
 
 def follow_up(experiment_id: int) -> None:
-    """Plan and enter the experiment that follows a screening, or say why there is none."""
+    """Plan and enter the experiment that follows a screening, or say why there is none.
+
+    Raises:
+        AwayError: the storage of files does not answer; the experiment follows when it does again.
+    """
     try:
         _follow_up(experiment_id)
     except GoneError:
         # The coordinator ends; the experiment follows when it is there again.
         return
+    except AwayError:
+        raise
     except (InputError, BundleError, RuntimeError) as problem:
         log.warning("nothing follows experiment %s: %s", experiment_id, problem)
         told = problem.message if isinstance(problem, InputError) else "its inference failed"
@@ -64,7 +71,7 @@ def _follow_up(experiment_id: int) -> None:
     stored = FleetExperiment.objects.select_related("owner").get(pk=experiment_id)
     main = msgspec.json.decode(bytes(stored.follow or b""), type=MainPart)
     with TemporaryDirectory(prefix="datamill-screening-") as folder:
-        prepared = prepare_bundle(stored, time.time())
+        prepared = prepare_bundle(stored, time.time(), is_whole=False)
         with prepared.resources:
             write_folder((file for file in prepared.first if file.name in _NEEDED), Path(folder))
         name = f"experiment {experiment_id}"

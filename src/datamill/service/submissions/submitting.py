@@ -27,7 +27,7 @@ from datamill.service.coordinator.experiments.submission import (
     NewExperiment,
     create_experiment,
 )
-from datamill.service.files.store import find_file
+from datamill.service.files.store import AwayError, find_file
 from datamill.service.models import StoredFile
 from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.submissions.planned_apart import INSPECTION, inspect_archive
@@ -128,6 +128,8 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
     """Return the head of the bundle that the experiment will be, of what its stored files really hold.
 
     Raises:
+        AwayError: the storage of files does not answer.
+        GoneError: the client left.
         InputError: when an archive cannot be read, is unsafe, or is larger than allowed when unpacked, or a
             response needs a metric that a package has nothing to report with.
     """
@@ -149,7 +151,7 @@ def build_head(submission: Submission, planned: PlannedSubmission) -> BundleHead
                 facts = call_bounded(INSPECTION, inspect_archive, item.name, path, limits, item.kind)
             if isinstance(facts, UserFactor) and facts.name != item.name:
                 raise InputError(f'the factor is called "{facts.name}", not "{item.name}"')
-        except GoneError:
+        except (AwayError, GoneError):
             raise
         except InputError as problem:
             raise _name_submitted(problem, item, submission) from None

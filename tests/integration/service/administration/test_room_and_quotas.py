@@ -18,7 +18,7 @@ from datamill.experiment.errors import InputError
 from datamill.protocol.fleet import ArtifactFile
 from datamill.service.__main__ import main
 from datamill.service.administration.backups import copy_database
-from datamill.service.administration.retention import remove_old_files, set_retention
+from datamill.service.administration.retention import remove_retired, retire_old_files, set_retention
 from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.experiments.submission import NewExperiment
 from datamill.service.files.disk import name_stored_file
@@ -76,18 +76,28 @@ def test_uploads_that_no_experiment_has_go_after_their_time_and_may_come_again()
     fleet, root = Fleet(), ApiUser("root", admin=True)
     unused = store(make_package("# unused\n"), fleet.ada.user, "unused")
     latest_s = max(StoredFile.objects.values_list("stored_unix_s", flat=True))
-    assert remove_old_files(latest_s + 1000 * DAY_S).files == 0
+    assert retire_old_files(latest_s + 1000 * DAY_S) == []
     set_retention(root.user, 30, None)
-    assert remove_old_files(latest_s + 29 * DAY_S).files == 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django.db.transaction.on_commit", lambda call: call())
-        assert remove_old_files(latest_s + 31 * DAY_S).files == 1
+    assert retire_old_files(latest_s + 29 * DAY_S) == []
+    assert retire_old_files(latest_s + 31 * DAY_S) == [unused]
+    assert remove_retired([unused]) == []
     assert not name_stored_file(unused).is_file()
     assert "unused" not in {file.name for file in list_stored(fleet.ada.user)}
     # The packages of the experiment stay, whenever they came.
     assert {file.name for file in list_stored(fleet.ada.user)} == {"p1", "p2"}
     store(make_package("# unused\n"), fleet.ada.user, "unused")
     assert "unused" in {file.name for file in list_stored(fleet.ada.user)}
+
+
+def test_what_was_brought_again_meanwhile_is_not_removed() -> None:
+    fleet, root = Fleet(), ApiUser("root", admin=True)
+    unused = store(make_package("# unused\n"), fleet.ada.user, "unused")
+    set_retention(root.user, 30, None)
+    latest_s = max(StoredFile.objects.values_list("stored_unix_s", flat=True))
+    retired = retire_old_files(latest_s + 31 * DAY_S)
+    store(make_package("# unused\n"), fleet.ada.user, "unused")
+    assert (retired, remove_retired(retired)) == ([unused], [])
+    assert name_stored_file(unused).is_file()
 
 
 def test_files_of_attempts_go_after_private_experiments_alone() -> None:
@@ -98,13 +108,13 @@ def test_files_of_attempts_go_after_private_experiments_alone() -> None:
     say(worker_id, tell_record(lease, make_record(lease), artifacts=(artifact,)), fleet.now_s)
     set_retention(root.user, None, 10)
     later_s = fleet.now_s + 100 * DAY_S
-    assert remove_old_files(later_s).files == 0, "the experiment goes on"
+    assert retire_old_files(later_s) == [], "the experiment goes on"
     cancel_experiment(fleet.number, fleet.ada.user, fleet.now_s)
     FleetExperiment.objects.update(public=True)
-    assert remove_old_files(later_s).files == 0, "it is public"
+    assert retire_old_files(later_s) == [], "it is public"
     FleetExperiment.objects.update(public=False)
-    assert remove_old_files(fleet.now_s + 9 * DAY_S).files == 0, "its time has not come"
-    assert remove_old_files(later_s).files == 1
+    assert retire_old_files(fleet.now_s + 9 * DAY_S) == [], "its time has not come"
+    assert len(retire_old_files(later_s)) == 1
     # Its record and its bundle are there as before.
     assert len(fleet.read()) > 1000
 

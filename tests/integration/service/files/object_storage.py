@@ -45,6 +45,8 @@ class ObjectStorage:
             except OSError:
                 time.sleep(0.05)
             else:
+                # Another one may listen there.
+                assert self._process.poll() is None, "s3s-fs has ended"
                 return
         raise AssertionError("s3s-fs does not listen")
 

@@ -149,6 +149,24 @@ def test_an_upload_that_goes_on_is_kept_however_long_it_takes(store: Store) -> N
     assert name_stored_file(SHA256).read_bytes() == CONTENT
 
 
+def test_a_file_that_is_being_stored_is_refused_for_a_while(store: Store) -> None:
+    again: list[httpx.Response] = []
+
+    async def send_twice() -> AsyncIterator[bytes]:
+        yield CONTENT[:2_000_000]
+        transport = httpx.ASGITransport(app=store.store)  # type: ignore[arg-type]
+        key = {"Authorization": f"Bearer {store.keys['ada']}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://coordinator") as client:
+            again.append(await client.put(f"/files/{SHA256}", content=CONTENT, headers=key))
+        yield CONTENT[2_000_000:]
+
+    told = store.ask("ada", "PUT", content=send_twice(), Content_Length=str(len(CONTENT)))
+    assert told.status_code == 201
+    (refused,) = again
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
+    assert "being stored just now" in refused.json()["message"]
+
+
 def test_how_long_an_upload_may_rest_is_a_setting(store: Store) -> None:
     moved_s = leave_half(store).stat().st_mtime
     with override_settings(ABANDONED_UPLOAD_S=10.0):

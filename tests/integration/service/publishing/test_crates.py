@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from integration.service.api_users import ApiUser
 from integration.service.publishing.test_publications import FORM, log_in, publish
@@ -18,6 +20,7 @@ from datamill.results.crates.reading import unpack_crate
 from datamill.service.answers import answering
 from datamill.service.models import Publication
 from datamill.service.publishing import archives
+from datamill.service.watching.places import BUNDLES
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
 PAGE, API = "/experiments/{}/crate", "/api/experiments/{}/crate"
@@ -77,6 +80,27 @@ def test_an_experiment_is_taken_home_as_a_crate_before_it_is_published(
     assert not Publication.objects.exists()
     # It was made for this reader.
     assert list(archives.find_archive("0").parent.iterdir()) == []
+
+
+def test_who_is_sent_a_crate_holds_a_place_until_it_was_sent(fleet: Fleet) -> None:
+    client = make_program(fleet.ada)
+    path = API.format(fleet.number)
+    answers = [client.get(path) for _ in range(settings.MOST_BUNDLES_A_USER)]
+    assert BUNDLES.taken == len(answers)
+    assert client.get(path).status_code == 429
+    for answer in answers:
+        assert b"".join(answer)
+    assert BUNDLES.taken == 0
+
+
+def test_a_crate_for_which_the_disk_has_no_room_is_refused(fleet: Fleet) -> None:
+    full = shutil.disk_usage("/")._replace(free=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda _: full)
+        answer = make_program(fleet.ada).get(API.format(fleet.number))
+    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
+    assert "the coordinator's disk is full" in answer.json()["message"]
+    assert BUNDLES.taken == 0
 
 
 def test_only_what_has_ended_is_a_crate_and_only_for_those_who_may_read_it() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from django.db import OperationalError, connection
 from integration.service.played_fleet import enrol
 
 from datamill.service.coordinator.messages.ingest import Ingested, ReceivedReport, ingest_reports
 from datamill.service.coordinator.messages.orders import list_unsent_orders, mark_orders_sent
+from datamill.service.files.store import AwayError
 from datamill.service.models import Event, FleetWorker
 from datamill.service.serving import coordinator_loop
 from datamill.service.serving.coordinator_loop import (
@@ -32,6 +35,21 @@ def test_orders_after_a_return_from_backup_are_newer_than_any_before() -> None:
     raise_sequences(NOW_S + 1)
     (after,) = list_unsent_orders(10, NOW_S)
     assert after.sequence > before[0].sequence
+
+
+def test_a_storage_that_is_away_is_no_defect_of_what_follows_a_screening(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def find_nothing(_: int) -> None:
+        raise AwayError("the storage of files cannot be used just now")
+
+    monkeypatch.setattr(coordinator_loop, "_INFERENCE_PAUSE_S", 0.0)
+    loop = CoordinatorLoop(None, None, None, lambda: NOW_S)  # type: ignore[arg-type]
+    before = loop.defect
+    loop.follow_up = find_nothing
+    asyncio.run(loop._infer((7,)))
+    assert loop.defect == before
+    assert "what follows experiment 7 waits" in caplog.text
 
 
 @pytest.mark.usefixtures("memory_database")

@@ -30,6 +30,7 @@ from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.files.disk import is_sha256
 from datamill.service.files.rights import FileUser, count_unclaimed, list_unusable_files
 from datamill.service.files.store import (
+    AwayError,
     clean_name,
     find_file,
     keep_file,
@@ -100,6 +101,9 @@ def store_upload(user: User, upload: UploadedFile[Any]) -> StoredFile:
         kind, name = _inspect_upload(path, given)
         size = path.stat().st_size
         keep_file(path, digest.hexdigest())
+    except AwayError as problem:
+        # What came is not kept, unlike a piece of what a program sends.
+        raise InputError(problem.message, where=given, remedy="Send it again in a minute.") from problem
     finally:
         path.unlink(missing_ok=True)
     stored = record_stored_file(digest.hexdigest(), kind, user, size, name)
