@@ -39,9 +39,10 @@ def test_the_api_says_what_the_command_says_of_the_bundles(
     expected = datamill.compare(*names, where=AT, series=True)
     status, told = fleet.ada.get("/compare", experiment=fleet.numbers, series="true")
     assert status == 200, told
-    own = {key: told.pop(key) for key in ("experiments", "where", "worse", "text")}
+    own = {key: told.pop(key) for key in ("experiments", "where", "choices", "worse", "text")}
     assert told == json.loads(expected.json())
     assert own["where"] == AT
+    assert own["choices"] == {"package": ["p1", "p2"], "machine": ["fast", "slow"]}
     assert own["text"] == expected.show()
     assert own["experiments"] == [
         {"experiment": number, "bundle": name, "versions": [name]}

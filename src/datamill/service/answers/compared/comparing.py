@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -109,7 +109,8 @@ def compare_results(
     """
     for experiment in experiments:
         _refuse_unmeasured(experiment)
-    question = complete_question(asked, find_common_ground(experiments))
+    ground = find_common_ground(experiments)
+    question = complete_question(asked, ground)
     key = (tuple(name_progress(experiment) for experiment in experiments), question)
     if (kept := _kept.recall(key)) is not None:
         return kept
@@ -120,7 +121,9 @@ def compare_results(
             home = Path(folder) / name
             home.mkdir()
             write_bundle(experiment, user, home)
-        found: FleetComparison = call_bounded(ANSWERING, compare_folders, folder, bundles, question)
+        found: FleetComparison = call_bounded(
+            ANSWERING, compare_folders, folder, bundles, question, ground.list_choices()
+        )
     _kept.keep(key, found)
     return found
 
@@ -139,9 +142,15 @@ def _refuse_unmeasured(experiment: FleetExperiment) -> None:
 
 
 def compare_folders(
-    folder: str, bundles: tuple[tuple[int, str], ...], asked: AskedComparison
+    folder: str,
+    bundles: tuple[tuple[int, str], ...],
+    asked: AskedComparison,
+    choices: Mapping[str, tuple[str, ...]],
 ) -> FleetComparison:
-    """Compare bundles in a folder, each of an experiment's number and name; runs in a process of its own."""
+    """Compare bundles in a folder, each of an experiment's number and name; runs in a process of its own.
+
+    `choices` are what could have been asked for in `where`.
+    """
     # Statistics take a second to load, and memory that the coordinator need not have.
     from datamill.report.compare.answer import scale_comparison
     from datamill.report.compare.version_rows import list_version_rows
@@ -190,6 +199,7 @@ def compare_folders(
             for number, name in bundles
         ],
         "where": dict(asked.where),
+        "choices": {name: choices[name] for name, _ in asked.where if name in choices},
         "worse": None if found.comparison.direction is None else found.worse,
         "text": text,
     }

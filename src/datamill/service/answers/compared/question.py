@@ -71,6 +71,11 @@ class CommonGround:
     responses: tuple[str, ...]
     factors: tuple[CommonFactor, ...]
 
+    def list_choices(self) -> dict[str, tuple[str, ...]]:
+        """Return what can be chosen in `where`: packages and levels of which all experiments have several."""
+        known = {PACKAGE: self.packages} | {factor.name: factor.levels for factor in self.factors}
+        return {name: levels for name, levels in known.items() if len(levels) > 1}
+
 
 def share_offers(offers: Sequence[ExperimentOffer]) -> CommonGround:
     """Find what offers have in common, in the order of the first one."""
