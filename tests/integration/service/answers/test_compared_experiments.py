@@ -166,7 +166,7 @@ def test_an_experiment_without_a_trial_that_counted_is_told_plainly() -> None:
     assert told[1:] in read(open_as(fleet.ada, "/compare/results", part=True, id=[fleet.numbers[0], empty]))
 
 
-def submit_package(fleet: MeasuredVersions, name: str, response: str = "") -> int:
+def submit_package(fleet: MeasuredVersions, name: str, response: str = "", factor: float = 1.1) -> int:
     """Measure an experiment of one package of this name."""
     content = make_package(f"# {name}\n")
     head, _, rest = TEXT.partition("[[package]]")
@@ -174,7 +174,7 @@ def submit_package(fleet: MeasuredVersions, name: str, response: str = "") -> in
     text = f'{head}[[package]]\nname = "{name}"\npath = "{name}"\n{response}{tail}'
     files = [describe_file(name, store(content, fleet.ada.user, name), len(content))]
     body = {"text": text, "file_name": "experiment.toml", "packages": files, "options": {}}
-    return fleet.measure(1.1, body)
+    return fleet.measure(factor, body)
 
 
 def test_experiments_of_one_package_each_are_compared_by_these() -> None:
@@ -202,6 +202,26 @@ def test_experiments_without_a_response_in_common_say_so() -> None:
     assert "Experiment" in told["remedy"]
     part = read(open_as(fleet.ada, "/compare/results", part=True, id=[fleet.numbers[0], other]))
     assert told["message"][1:] in part
+
+
+def test_a_formula_that_differs_is_refused_by_the_coordinator_and_warned_of_at_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = MeasuredVersions(1.0)
+    numbers = []
+    for factor, formula in ((1.0, "wall_time_s"), (1.1, "wall_time_s * 2")):
+        response = f'\n[responses.score]\nunit = "s"\nformula = "{formula}"\ndirection = "lower"\n\n'
+        numbers.append(submit_package(fleet, "p1", response, factor))
+    fleet.numbers = numbers
+    told = f"wall_time_s in experiment {numbers[0]} and wall_time_s * 2 in experiment {numbers[1]}"
+    status, answer = fleet.ada.get("/compare", experiment=numbers)
+    assert status == 400
+    assert answer["message"] == f"score has different formulas: {told}, so that these cannot be compared"
+    names = fleet.take_home(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    told = f"wall_time_s in {names[0]} and wall_time_s * 2 in {names[1]}"
+    warnings = datamill.compare(*names, where={"machine": "fast"}).warnings
+    assert f"score has different formulas: {told}: a change may come of that" in warnings
 
 
 def test_who_may_not_see_one_of_them_sees_none_and_learns_nothing() -> None:

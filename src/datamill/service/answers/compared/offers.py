@@ -42,7 +42,7 @@ def _read_offer(experiment: FleetExperiment) -> ExperimentOffer:
     return ExperimentOffer(
         experiment.pk,
         tuple(package.name for package in head.packages),
-        tuple(response.name for response in question.responses),
+        question.responses,
         tuple(
             replace(factor, levels=_list_machines(experiment)) if factor.name == MACHINE_FACTOR else factor
             for factor in factors
