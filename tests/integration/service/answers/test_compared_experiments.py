@@ -145,7 +145,10 @@ def test_before_the_end_of_one_there_is_no_interval_that_looking_would_spoil() -
     first, *_ = fleet.lease().items()
     fleet.end(*first)
     both = [*fleet.numbers, going]
-    told = f"experiment {going} goes on, and is compared not before the end: 1 of 8 trials have counted"
+    told = (
+        f"experiment {going} is still running and cannot be compared before it ends: "
+        "1 of 8 trials have counted"
+    )
     assert fleet.ada.get("/compare", experiment=both)[0] == 409
     assert fleet.ada.get("/compare", experiment=both)[1]["message"] == told
     assert fleet.ada.get(f"/compare/figures/0.svg?{_spell(both)}")[0] == 409
@@ -153,6 +156,24 @@ def test_before_the_end_of_one_there_is_no_interval_that_looking_would_spoil() -
     assert told[1:] in part
     assert "The number of trials was fixed before the first one." in part
     assert "% interval" not in part
+    assert "[until]" not in part
+
+
+def test_before_the_end_of_one_that_stops_by_what_it_sees_nothing_is_said_of_a_fixed_number() -> None:
+    fleet = MeasuredVersions(1.0)
+    grows = '[replication]\nexecutions = 4\nuntil = { detect = "10%" }\nmax_trials = 96\n\n[coverage]'
+    text = TEXT.replace("replicates = 2\n", "").replace("[coverage]", grows)
+    status, told = fleet.ada.post("/experiments", {**fleet.body, "text": text})
+    assert status == 200, told
+    both = [*fleet.numbers, told["id"]]
+    reason = (
+        "It stops by what it sees: only its own report has intervals that hold at each look. "
+        "Ask again when it has ended."
+    )
+    status, told = fleet.ada.get("/compare", experiment=both)
+    assert (status, told["remedy"]) == (409, reason)
+    status, told = fleet.ada.get(f"/experiments/{both[1]}/analysis", verb="summary")
+    assert (status, told["remedy"]) == (409, reason)
 
 
 def test_an_experiment_without_a_trial_that_counted_is_told_plainly() -> None:

@@ -13,7 +13,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import join_names
 from datamill.report.figures.views import FigureView
 from datamill.service.accounts import find_experiment
-from datamill.service.answers.answering import EarlyLookError, refuse_early_look
+from datamill.service.answers.answering import EarlyLookError, refuse_early_look, tell_counted
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.compared.offers import find_common_ground
 from datamill.service.answers.compared.question import PACKAGE, AskedComparison, complete_question
@@ -132,8 +132,12 @@ def _refuse_unmeasured(experiment: FleetExperiment) -> None:
     try:
         refuse_early_look(experiment)
     except EarlyLookError as problem:
-        told = f"experiment {experiment.pk} goes on, and is compared {problem.message}"
-        raise EarlyLookError(told, problem.details) from None
+        raise EarlyLookError(
+            f"experiment {experiment.pk} is still running and cannot be compared before it ends: "
+            f"{tell_counted(experiment)}",
+            # That other experiments may be looked at says nothing of a comparison.
+            problem.details[:1],
+        ) from None
     if not count_trials(experiment):
         raise InputError(
             f"no trial of experiment {experiment.pk} counted, so that it has nothing to compare",
