@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 import pytest
+from django.test import Client
 from integration.service.api_users import TEXT, ApiUser, make_package, make_submission, pack, store
 from integration.service.fleets import join
 from integration.service.small_fleet import Fleet
@@ -14,7 +15,9 @@ from datamill.cli.fleet.workers import list_workers
 from datamill.protocol.api.fleet.workers import WorkerLine
 from datamill.service.api.answers import publications
 from datamill.service.api.fleet import packages, workers
+from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment, Rerun, StoredFile
+from datamill.service.packages import contents
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
 #: The package that the fleet's experiment has under this name.
@@ -50,6 +53,20 @@ def test_a_package_has_its_files_and_scripts_or_why_it_cannot_be_read() -> None:
     assert (status, told["file_count"]) == (200, 0)
     assert told["problem"].startswith("the archive cannot be read")
     assert ada.get("/packages/none")[0] == 422
+
+
+def test_a_package_whose_storage_does_not_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_file(_: str) -> None:
+        raise AwayError("the storage of files does not answer")
+
+    monkeypatch.setattr(contents, "find_file", find_file)
+    ada = ApiUser("ada")
+    sha256 = store(make_package("# away\n"), ada.user, "away")
+    browser = Client(headers={"Authorization": f"Bearer {ada.key}"})
+    browser.force_login(ada.user)
+    for path in (f"/api/packages/{sha256}", f"/packages/{sha256}"):
+        answer = browser.get(path)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")
 
 
 def test_packages_come_page_by_page_each_once(monkeypatch: pytest.MonkeyPatch) -> None:

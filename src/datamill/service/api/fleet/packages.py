@@ -25,6 +25,7 @@ from datamill.service.accounts import find_user
 from datamill.service.api.schemas import Name, Sha256, describe_record
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
+from datamill.service.files.store import AwayError
 from datamill.service.models import StoredFile
 from datamill.service.packages.contents import PackageContents, read_contents
 from datamill.service.packages.listing import (
@@ -73,7 +74,7 @@ def show_package(request: HttpRequest, sha256: Annotated[Sha256, Path()]) -> Pac
     try:
         with taking_turn(user):
             contents = read_contents(sha256)
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except InputError as error:
         problem = error.told(speak_command_line).message

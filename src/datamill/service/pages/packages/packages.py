@@ -15,6 +15,7 @@ from datamill.service.answers.compared.comparing import MOST_COMPARED
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.files.sending import send_file
+from datamill.service.files.store import AwayError
 from datamill.service.packages.contents import read_contents
 from datamill.service.packages.listing import (
     choose_compared,
@@ -73,7 +74,7 @@ def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
     try:
         with taking_turn(user):
             context["contents"] = read_contents(sha256)
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except InputError as problem:
         context["problem"] = problem
