@@ -14,7 +14,8 @@ from integration.service.api_users import TEXT, ApiUser, describe_file, make_pac
 
 import datamill
 from datamill.service.answers.compared import comparing
-from datamill.service.models import FleetExperiment
+from datamill.service.answers.compared.offers import find_common_ground
+from datamill.service.models import FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
 AT = {"package": "p1", "machine": "fast"}
@@ -213,6 +214,19 @@ def test_experiments_of_one_package_each_are_compared_by_these() -> None:
     assert told["remedy"] == f"Experiment {fleet.numbers[0]} has p1 and p2. Experiment {numbers[0]} has old."
 
 
+def test_a_package_of_which_no_trial_counted_is_not_chosen() -> None:
+    fleet = MeasuredVersions(1.0)
+    going = fleet.ada.post("/experiments", fleet.body)[1]["id"]
+    first, *_ = fleet.lease().items()
+    fleet.end(*first)
+    digest = Trial.objects.get(experiment=going, state="counted").package_sha256
+    experiments = FleetExperiment.objects.order_by("pk")
+    assert find_common_ground(experiments[:1]).packages == ("p1", "p2")
+    counted = tuple(item["name"] for item in fleet.body["packages"] if item["sha256"] == digest)
+    assert len(counted) == 1
+    assert find_common_ground(experiments).packages == counted
+
+
 def test_experiments_without_a_response_in_common_say_so() -> None:
     fleet = MeasuredVersions(1.0)
     response = '\n[responses.user]\nunit = "s"\nformula = "user_time_s"\ndirection = "lower"\n\n'
@@ -267,6 +281,19 @@ def test_numbers_that_name_no_comparison_are_refused(asked: str) -> None:
     assert "<figure" not in read(open_as(fleet.ada, "/compare/results", part=True, id=asked))
     if asked.replace(" ", "").isdecimal() and len(asked) < 19:
         assert fleet.ada.get("/compare", experiment=asked.split())[0] in (400, 404)
+
+
+def test_the_api_takes_what_the_command_and_pages_take() -> None:
+    fleet = MeasuredVersions(1.0, 1.1)
+    long = f"package={'x' * 4000}"
+    status, told = fleet.ada.get("/compare", experiment=fleet.numbers, where=long)
+    assert status == 400
+    assert told["remedy"].startswith("Choose one of these: p")
+    for wrong in (f"{long}{'x' * 100}", "package=\0"):
+        assert fleet.ada.get("/compare", experiment=fleet.numbers, where=wrong)[0] == 422
+    status, told = fleet.ada.get("/compare", experiment=fleet.numbers, alpha=0.5)
+    assert (status, told["confidence"]) == (200, 0.5)
+    assert fleet.ada.get("/compare", experiment=fleet.numbers, alpha=0.51)[0] == 422
 
 
 def test_nothing_is_named_before_numbers_are() -> None:
