@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
-from datamill.cli.console import clean_for_terminal, print_clean
+from datamill.cli.console import clean_for_terminal, escape_for_terminal, print_clean
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, Parameter
 from datamill.cli.tables.output import stop_working
 from datamill.conduct.fleet.coordinator_records import read_record
@@ -134,5 +134,7 @@ def put_out_comparison(
             figure_file.write_bytes(b"".join(answer.iter_bytes()))
     stop_working()
     form = answered.question.get("form")
-    text = answered.content.decode() if as_json else clean_for_terminal(answered.head.text)
-    click.echo(text, nl=as_json or form in ("text", "verbose"))
+    shown = (
+        escape_for_terminal(answered.content.decode()) if as_json else clean_for_terminal(answered.head.text)
+    )
+    click.echo(shown, nl=as_json or form in ("text", "verbose"))
