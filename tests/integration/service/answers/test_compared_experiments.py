@@ -15,6 +15,7 @@ from integration.service.api_users import TEXT, ApiUser, describe_file, make_pac
 import datamill
 from datamill.service.answers.compared import comparing
 from datamill.service.answers.compared.offers import find_common_ground
+from datamill.service.bounded_work.turns import BusyError
 from datamill.service.models import FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
@@ -138,6 +139,26 @@ def test_what_was_worked_out_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fleet.ada.get("/compare", experiment=fleet.numbers, where=where) == first
     with pytest.raises(AssertionError, match="again"):
         fleet.ada.get("/compare", experiment=fleet.numbers[::-1])
+
+
+def test_a_refusal_is_kept_but_not_that_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = MeasuredVersions(1.0, 1.1)
+    asked = {"experiment": fleet.numbers, "baseline": "none-of-them"}
+
+    def be_busy(*_: object) -> None:
+        raise BusyError("answers for others are worked out")
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it was worked out again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(comparing, "compare_folders", be_busy)
+        assert fleet.ada.get("/compare", **asked)[0] == 429
+    refused = fleet.ada.get("/compare", **asked)
+    assert refused[0] == 400
+    assert "none-of-them" in refused[1]["message"]
+    monkeypatch.setattr(comparing, "compare_folders", fail)
+    assert fleet.ada.get("/compare", **asked) == refused
 
 
 def test_before_the_end_of_one_there_is_no_interval_that_looking_would_spoil() -> None:

@@ -21,6 +21,7 @@ from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
 from datamill.service.answers.table_parts import count_trials
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.places import taking_turn
+from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.models import FleetExperiment
 
 #: Experiments side by side.
@@ -74,7 +75,8 @@ class FleetComparison:
         )
 
 
-_kept: Kept[tuple[tuple[ExperimentKey, ...], AskedComparison], FleetComparison] = Kept(32)
+#: Refusals are kept as well: the same trials would be refused again, as dearly.
+_kept: Kept[tuple[tuple[ExperimentKey, ...], AskedComparison], FleetComparison | InputError] = Kept(32)
 
 
 def find_compared(user: User, numbers: Iterable[int]) -> list[FleetExperiment]:
@@ -113,7 +115,7 @@ def compare_results(
     question = complete_question(asked, ground)
     key = (tuple(name_progress(experiment) for experiment in experiments), question)
     if (kept := _kept.recall(key)) is not None:
-        return kept
+        return _return_or_raise(kept)
     # Versions are called after their bundles, which `datamill fetch` calls so.
     bundles = tuple((experiment.pk, f"{experiment.name}-{experiment.pk}") for experiment in experiments)
     with taking_turn(user), TemporaryDirectory(prefix="datamill-compared-") as folder:
@@ -121,11 +123,22 @@ def compare_results(
             home = Path(folder) / name
             home.mkdir()
             write_bundle(experiment, user, home)
-        found: FleetComparison = call_bounded(
-            ANSWERING, compare_folders, folder, bundles, question, ground.list_choices()
-        )
+        found: FleetComparison | InputError
+        try:
+            found = call_bounded(ANSWERING, compare_folders, folder, bundles, question, ground.list_choices())
+        except (BusyError, GoneError):
+            raise
+        except InputError as problem:
+            found = problem
     _kept.keep(key, found)
-    return found
+    return _return_or_raise(found)
+
+
+def _return_or_raise(kept: FleetComparison | InputError) -> FleetComparison:
+    if isinstance(kept, InputError):
+        # Each time a new one: whoever catches it adds to its traceback.
+        raise kept.moved(kept.where)
+    return kept
 
 
 def _refuse_unmeasured(experiment: FleetExperiment) -> None:
