@@ -39,6 +39,18 @@ def test_packages_are_listed_with_who_used_them_to_those_who_may_see_them() -> N
     assert bob.get(f"/packages/{P1}")[1]["experiments"][0]["experiment"] == fleet.number
 
 
+def test_a_word_too_many_to_search_for_is_refused_and_not_passed_over() -> None:
+    ada = ApiUser("ada")
+    browser = Client(headers={"Authorization": f"Bearer {ada.key}"})
+    browser.force_login(ada.user)
+    pages = ("/experiments", "/experiments/new/from", "/packages", "/workers", "/factors", "/publications")
+    for path in ("/api/experiments", "/api/packages", *pages):
+        assert browser.get(path, {"search": "a b c d e f g h"}).status_code == 200, path
+        refused = browser.get(path, {"search": "a b c d e f g h i"})
+        assert refused.status_code == 400, path
+        assert "9 words are too many to search for" in refused.content.decode(), path
+
+
 def test_a_package_has_its_files_and_scripts_or_why_it_cannot_be_read() -> None:
     ada = ApiUser("ada")
     content = pack({"run.sh": b"#!/bin/sh\necho hello\n", "data/words": b"one two"})
