@@ -24,6 +24,11 @@ def clean_for_terminal(text: str) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def escape_for_terminal(json_text: str) -> str:
+    """Return the same JSON with what a terminal would obey escaped: outside texts JSON has none of it."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+
+
 def print_clean(text: str, *, err: bool = False) -> None:
     """Print what a coordinator told, in which others have a say, with nothing that a terminal obeys."""
     click.echo(clean_for_terminal(text), err=err)

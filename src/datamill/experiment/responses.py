@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from datamill.experiment.messages.phrases import join_names
 
 Direction = Literal["higher", "lower"]
 
@@ -16,6 +19,19 @@ class Response:
     unit: str
     formula: str
     direction: Direction
+
+    @property
+    def plain_formula(self) -> str:
+        """The formula without spaces, which say nothing."""
+        return "".join(self.formula.split())
+
+
+def tell_formulas(name: str, measured: Sequence[tuple[str, Sequence[Response]]]) -> str:
+    """Say which formulas a response of one name has where they differ, each with who has it; else nothing."""
+    found = [(who, item) for who, responses in measured for item in responses if item.name == name]
+    if len({item.plain_formula for _, item in found}) < 2:
+        return ""
+    return f"{name} has different formulas: {join_names([f'{item.formula} in {who}' for who, item in found])}"
 
 
 _TIMES = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from datamill.design.design import DesignFactor
 from datamill.experiment.errors import InputError
+from datamill.experiment.experiment import Response
 from datamill.service.answers.compared.question import (
     AskedComparison,
     ExperimentOffer,
@@ -25,7 +28,11 @@ def make_offer(
         DesignFactor(name, known, len(known), build=False, role="factor" if len(known) > 1 else "nuisance")
         for name, known in levels.items()
     )
-    return ExperimentOffer(number, packages, responses, factors)
+    return ExperimentOffer(number, packages, tuple(make_response(name) for name in responses), factors)
+
+
+def make_response(name: str, formula: str = "wall_time_s") -> Response:
+    return Response(name, "s", formula, "lower")
 
 
 def ask(*offers: ExperimentOffer, **given: object) -> AskedComparison:
@@ -87,6 +94,28 @@ def test_what_they_have_nothing_in_common_of_is_said_with_what_each_has(
         ask(*offers)
     assert caught.value.message == f"{told}, so that they cannot be compared"
     assert caught.value.remedy == remedy
+
+
+def test_a_response_that_each_computes_in_another_way_is_refused_with_both_formulas() -> None:
+    one, two = make_offer(1, responses=("score", "time")), make_offer(2, responses=("score", "time"))
+    one = replace(one, responses=(make_response("score", "cycles / 2"), *one.responses[1:]))
+    two = replace(two, responses=(make_response("score", "cycles"), *two.responses[1:]))
+    told = "score has different formulas: cycles / 2 in experiment 1 and cycles in experiment 2"
+    with pytest.raises(InputError) as caught:
+        ask(one, two, response="score")
+    assert caught.value.message == f"{told}, so that these cannot be compared"
+    assert caught.value.remedy == "Compare them by time."
+    assert ask(one, two).response == "time"
+    with pytest.raises(InputError, match=told):
+        ask(*(replace(offer, responses=offer.responses[:1]) for offer in (one, two)))
+
+
+def test_spaces_in_a_formula_say_nothing() -> None:
+    one, two = (
+        replace(make_offer(number), responses=(make_response("score", formula),))
+        for number, formula in ((1, "cycles/2"), (2, "cycles / 2"))
+    )
+    assert ask(one, two).response == "score"
 
 
 def test_the_command_asks_the_same() -> None:

@@ -12,8 +12,11 @@ from datamill.analysis.versions.version_comparison import VersionAdjustment
 from datamill.cli.analyze.fleet.compared_experiments import (
     ask_comparison,
     build_question,
+    find_unchosen,
     put_out_comparison,
     refuse_files_beside,
+    refuse_unchosen,
+    tell_unchosen,
 )
 from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_client import connect
@@ -127,7 +130,8 @@ def compare(
 
     With --experiment the coordinator compares experiments that have ended, each a version, on the first
     response and package that all have, and of factors that vary at the first level that all have;
-    --response and --where choose others.
+    --response and --where choose others. Where there were others, standard error says which these are,
+    and --check is refused until they are chosen.
 
     \b
       datamill compare old.csv new.csv
@@ -156,8 +160,12 @@ def compare(
         )
         with connect(url, key) as coordinator:
             answered = ask_comparison(coordinator, question)
-            if check and answered.head.worse is None:
-                raise _refuse_to_check(answered.head.response)
+            unchosen = find_unchosen(answered.head, levels)
+            if check:
+                refuse_unchosen(answered.head, unchosen)
+                if answered.head.worse is None:
+                    raise _refuse_to_check(answered.head.response)
+            tell_unchosen(unchosen)
             put_out_comparison(coordinator, answered, figure_file=figure_file, as_json=as_json)
         if check:
             _exit_where_worse(answered.head.worse or (), threshold)

@@ -95,7 +95,8 @@ class ComparedExperiment(msgspec.Struct, frozen=True):
 class ComparisonHead(msgspec.Struct, frozen=True):
     """Results of experiments compared; the first sentence of `answer` says what changed.
 
-    `where` has the package and the levels that were compared, given or chosen. `worse` names versions that
+    `where` has the package and the levels that were compared, given or chosen; `choices` has all that each of
+    these could have been, where there were several. `worse` names versions that
     changed for the worse by more than the threshold, null where it was not said which way is better. `text`
     is the statement as it was asked for. Besides these keys it has all others of `datamill compare --json`.
     """
@@ -104,6 +105,7 @@ class ComparisonHead(msgspec.Struct, frozen=True):
     response: str
     experiments: tuple[ComparedExperiment, ...]
     where: dict[str, str]
+    choices: dict[str, tuple[str, ...]]
     worse: tuple[str, ...] | None
     text: str
     warnings: tuple[str, ...]

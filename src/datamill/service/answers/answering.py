@@ -134,16 +134,30 @@ def refuse_early_look(experiment: FleetExperiment) -> None:
     """
     if experiment.state in ENDED_EXPERIMENTS:
         return
-    counts = count_progress(experiment, time.time()).trials
-    counted, total = counts.get(TrialState.COUNTED, 0), sum(counts.values())
+    told = f"not before the end: {tell_counted(experiment)}"
+    if parse_experiment(experiment.text, name="experiment.toml").until is not None:
+        raise EarlyLookError(
+            told,
+            (
+                "It stops by what it sees: only its own report has intervals that hold at each look. Ask "
+                "again when it has ended.",
+            ),
+        )
     raise EarlyLookError(
-        f"not before the end: {format_count(counted)} of {count_nouns(total, 'trial')} have counted",
+        told,
         (
             "The number of trials was fixed before the first one. Its intervals hold only once, when all "
             "have ended: looking earlier, or again and again, misleads more often than they say.",
             "An experiment with [until] may be looked at while it grows: its intervals hold at every look.",
         ),
     )
+
+
+def tell_counted(experiment: FleetExperiment) -> str:
+    """Say how many of the trials that were planned so far have counted."""
+    counts = count_progress(experiment, time.time()).trials
+    counted, total = counts.get(TrialState.COUNTED, 0), sum(counts.values())
+    return f"{format_count(counted)} of {count_nouns(total, 'trial')} have counted"
 
 
 def answer_folder(folder: str) -> FleetAnswer:

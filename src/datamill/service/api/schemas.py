@@ -15,6 +15,8 @@ from pydantic_core import CoreSchema, core_schema
 
 #: Texts in paths and queries: PostgreSQL cannot keep a NUL, and nobody means one.
 Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[^\x00]*$")]
+#: A factor and its level, as long as pages take them.
+Condition = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[^\x00]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 #: Identities in tables: what 63 bits hold.
 Number = Annotated[int, Field(ge=0, le=2**63 - 1)]

@@ -16,6 +16,7 @@ from datamill.analysis.random_effects.nested_data.nesting import NestingColumns,
 from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction, Experiment
 from datamill.experiment.messages.arguments import argument
+from datamill.experiment.responses import tell_formulas
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.judgement.costs import RepetitionCosts, measure_costs
 from datamill.results.judgement.replication_warnings import list_replication_warnings
@@ -247,6 +248,10 @@ def warn_of_sources(sources: Sequence[VersionSource]) -> tuple[str, ...]:
     builds = [*noted, *(warning for source in sources for warning in _warn_of_repetition(source))]
     if len(sources) < 2:
         return tuple(builds)
+    response = next((item.response for source in sources for item in source.versions), "")
+    measured = [(item.name, item.experiment.responses) for item in sources if item.experiment is not None]
+    if formulas := tell_formulas(response, measured):
+        builds.append(f"{formulas}: a change may come of that")
     machines = sorted({worker for source in sources for worker in source.workers})
     text = (
         "the versions were not measured in one experiment: whatever else changed between the files, such as "

@@ -146,6 +146,13 @@ def test_a_verb_prints_nothing_that_a_terminal_obeys(verb: str) -> None:
     assert "dmq" in told, (verb, told, done.exception)
 
 
+def test_json_of_a_comparison_is_the_same_without_what_a_terminal_obeys() -> None:
+    asked = ["compare", "--experiment", "1", "--experiment", "2", "--json", "--url", "http://127.0.0.1:9"]
+    done = CliRunner().invoke(datamill, [*asked, "--key", "dmk_x"], catch_exceptions=False)
+    assert clean_for_terminal(done.stdout) == done.stdout
+    assert json.loads(done.stdout)["text"] == TEXT
+
+
 @pytest.mark.parametrize("verb", ["summary", "tests", "anova"])
 def test_an_analysis_prints_nothing_of_a_table_that_a_terminal_obeys(verb: str, tmp_path: Path) -> None:
     # As somebody handed it on: a level, which is a name in all that is said.

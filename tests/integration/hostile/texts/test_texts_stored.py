@@ -21,9 +21,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         scene = Scene(place)
         scene.try_bodies()
         scene.try_reports()
-        number = scene.keep_all()
+        number, again = scene.keep_all()
         scene.publish(number)
-        assert scene.read_all(number) > 150
+        assert scene.read_all(number, again) > 150
         yield scene
 
 

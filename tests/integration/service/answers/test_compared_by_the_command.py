@@ -15,6 +15,7 @@ from datamill.cli.analyze import compare as compare_module
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient
 from datamill.cli.main import datamill as command
 from datamill.client_settings import ClientSettings
+from datamill.experiment.errors import InputError
 from datamill.service.answers.compared import comparing
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
@@ -64,8 +65,11 @@ def test_it_prints_the_statement_of_the_bundles(
     theirs = run(*experiments, *printed)
     ours = run(*names, *AT, *printed)
     assert (theirs.exit_code, ours.exit_code) == (0, 0), theirs.output
-    assert theirs.output == ours.output
-    assert asked == ["/api/compare"]
+    assert theirs.stdout == ours.stdout
+    chose = "datamill: compared at --where package=p1 --where machine=fast, which nobody chose"
+    assert chose in theirs.stderr
+    assert "nobody chose" not in run(*experiments, *AT, *printed).stderr
+    assert asked == ["/api/compare"] * 2
 
 
 def test_it_writes_the_figure_and_the_status_that_it_would_of_the_bundles(
@@ -77,16 +81,29 @@ def test_it_writes_the_figure_and_the_status_that_it_would_of_the_bundles(
     reach(fleet, monkeypatch)
     experiments = [word for number in fleet.numbers for word in ("--experiment", str(number))]
     worse = ("--direction", "lower", "--check", "worse")
-    theirs = run(*experiments, *worse, "--figure", "theirs.json", "--json")
+    theirs = run(*experiments, *AT, *worse, "--figure", "theirs.json", "--json")
     ours = run(*names, *AT, *worse, "--figure", "ours.json", "--json")
     assert (theirs.exit_code, ours.exit_code) == (1, 1)
     assert theirs.stderr == ours.stderr
     assert json.loads(ours.stdout).items() <= json.loads(theirs.stdout).items()
     drawn = [json.loads((tmp_path / f"{whose}.json").read_text()) for whose in ("theirs", "ours")]
     assert drawn[0] == drawn[1]
-    unknown = run(*experiments, "--check", "worse", "--response", "user_time_s")
+    unknown = run(*experiments, *AT, "--check", "worse", "--response", "user_time_s")
     assert unknown.exit_code == 1
     assert "it was not stated whether higher or lower user_time_s is worse" in str(unknown.exception)
+
+
+def test_a_check_wants_chosen_what_has_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = MeasuredVersions(1.0, 1.2)
+    reach(fleet, monkeypatch)
+    experiments = [word for number in fleet.numbers for word in ("--experiment", str(number))]
+    refused = run(*experiments, "--direction", "lower", "--check", "worse", "--where", "package=p1")
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.message == "nobody chose machine, and others may have changed for the worse"
+    assert (
+        refused.exception.remedy == "Choose with --where machine=fast, or others: machine has fast and slow."
+    )
+    assert not refused.stdout
 
 
 @pytest.mark.parametrize(

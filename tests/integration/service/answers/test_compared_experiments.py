@@ -14,7 +14,9 @@ from integration.service.api_users import TEXT, ApiUser, describe_file, make_pac
 
 import datamill
 from datamill.service.answers.compared import comparing
-from datamill.service.models import FleetExperiment
+from datamill.service.answers.compared.offers import find_common_ground
+from datamill.service.bounded_work.turns import BusyError
+from datamill.service.models import FleetExperiment, Trial
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
 AT = {"package": "p1", "machine": "fast"}
@@ -39,9 +41,10 @@ def test_the_api_says_what_the_command_says_of_the_bundles(
     expected = datamill.compare(*names, where=AT, series=True)
     status, told = fleet.ada.get("/compare", experiment=fleet.numbers, series="true")
     assert status == 200, told
-    own = {key: told.pop(key) for key in ("experiments", "where", "worse", "text")}
+    own = {key: told.pop(key) for key in ("experiments", "where", "choices", "worse", "text")}
     assert told == json.loads(expected.json())
     assert own["where"] == AT
+    assert own["choices"] == {"package": ["p1", "p2"], "machine": ["fast", "slow"]}
     assert own["text"] == expected.show()
     assert own["experiments"] == [
         {"experiment": number, "bundle": name, "versions": [name]}
@@ -138,13 +141,36 @@ def test_what_was_worked_out_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         fleet.ada.get("/compare", experiment=fleet.numbers[::-1])
 
 
+def test_a_refusal_is_kept_but_not_that_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = MeasuredVersions(1.0, 1.1)
+    asked = {"experiment": fleet.numbers, "baseline": "none-of-them"}
+
+    def be_busy(*_: object) -> None:
+        raise BusyError("answers for others are worked out")
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it was worked out again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(comparing, "compare_folders", be_busy)
+        assert fleet.ada.get("/compare", **asked)[0] == 429
+    refused = fleet.ada.get("/compare", **asked)
+    assert refused[0] == 400
+    assert "none-of-them" in refused[1]["message"]
+    monkeypatch.setattr(comparing, "compare_folders", fail)
+    assert fleet.ada.get("/compare", **asked) == refused
+
+
 def test_before_the_end_of_one_there_is_no_interval_that_looking_would_spoil() -> None:
     fleet = MeasuredVersions(1.0)
     going = fleet.ada.post("/experiments", fleet.body)[1]["id"]
     first, *_ = fleet.lease().items()
     fleet.end(*first)
     both = [*fleet.numbers, going]
-    told = f"experiment {going} goes on, and is compared not before the end: 1 of 8 trials have counted"
+    told = (
+        f"experiment {going} is still running and cannot be compared before it ends: "
+        "1 of 8 trials have counted"
+    )
     assert fleet.ada.get("/compare", experiment=both)[0] == 409
     assert fleet.ada.get("/compare", experiment=both)[1]["message"] == told
     assert fleet.ada.get(f"/compare/figures/0.svg?{_spell(both)}")[0] == 409
@@ -152,6 +178,24 @@ def test_before_the_end_of_one_there_is_no_interval_that_looking_would_spoil() -
     assert told[1:] in part
     assert "The number of trials was fixed before the first one." in part
     assert "% interval" not in part
+    assert "[until]" not in part
+
+
+def test_before_the_end_of_one_that_stops_by_what_it_sees_nothing_is_said_of_a_fixed_number() -> None:
+    fleet = MeasuredVersions(1.0)
+    grows = '[replication]\nexecutions = 4\nuntil = { detect = "10%" }\nmax_trials = 96\n\n[coverage]'
+    text = TEXT.replace("replicates = 2\n", "").replace("[coverage]", grows)
+    status, told = fleet.ada.post("/experiments", {**fleet.body, "text": text})
+    assert status == 200, told
+    both = [*fleet.numbers, told["id"]]
+    reason = (
+        "It stops by what it sees: only its own report has intervals that hold at each look. "
+        "Ask again when it has ended."
+    )
+    status, told = fleet.ada.get("/compare", experiment=both)
+    assert (status, told["remedy"]) == (409, reason)
+    status, told = fleet.ada.get(f"/experiments/{both[1]}/analysis", verb="summary")
+    assert (status, told["remedy"]) == (409, reason)
 
 
 def test_an_experiment_without_a_trial_that_counted_is_told_plainly() -> None:
@@ -165,7 +209,7 @@ def test_an_experiment_without_a_trial_that_counted_is_told_plainly() -> None:
     assert told[1:] in read(open_as(fleet.ada, "/compare/results", part=True, id=[fleet.numbers[0], empty]))
 
 
-def submit_package(fleet: MeasuredVersions, name: str, response: str = "") -> int:
+def submit_package(fleet: MeasuredVersions, name: str, response: str = "", factor: float = 1.1) -> int:
     """Measure an experiment of one package of this name."""
     content = make_package(f"# {name}\n")
     head, _, rest = TEXT.partition("[[package]]")
@@ -173,7 +217,7 @@ def submit_package(fleet: MeasuredVersions, name: str, response: str = "") -> in
     text = f'{head}[[package]]\nname = "{name}"\npath = "{name}"\n{response}{tail}'
     files = [describe_file(name, store(content, fleet.ada.user, name), len(content))]
     body = {"text": text, "file_name": "experiment.toml", "packages": files, "options": {}}
-    return fleet.measure(1.1, body)
+    return fleet.measure(factor, body)
 
 
 def test_experiments_of_one_package_each_are_compared_by_these() -> None:
@@ -191,6 +235,19 @@ def test_experiments_of_one_package_each_are_compared_by_these() -> None:
     assert told["remedy"] == f"Experiment {fleet.numbers[0]} has p1 and p2. Experiment {numbers[0]} has old."
 
 
+def test_a_package_of_which_no_trial_counted_is_not_chosen() -> None:
+    fleet = MeasuredVersions(1.0)
+    going = fleet.ada.post("/experiments", fleet.body)[1]["id"]
+    first, *_ = fleet.lease().items()
+    fleet.end(*first)
+    digest = Trial.objects.get(experiment=going, state="counted").package_sha256
+    experiments = FleetExperiment.objects.order_by("pk")
+    assert find_common_ground(experiments[:1]).packages == ("p1", "p2")
+    counted = tuple(item["name"] for item in fleet.body["packages"] if item["sha256"] == digest)
+    assert len(counted) == 1
+    assert find_common_ground(experiments).packages == counted
+
+
 def test_experiments_without_a_response_in_common_say_so() -> None:
     fleet = MeasuredVersions(1.0)
     response = '\n[responses.user]\nunit = "s"\nformula = "user_time_s"\ndirection = "lower"\n\n'
@@ -201,6 +258,26 @@ def test_experiments_without_a_response_in_common_say_so() -> None:
     assert "Experiment" in told["remedy"]
     part = read(open_as(fleet.ada, "/compare/results", part=True, id=[fleet.numbers[0], other]))
     assert told["message"][1:] in part
+
+
+def test_a_formula_that_differs_is_refused_by_the_coordinator_and_warned_of_at_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = MeasuredVersions(1.0)
+    numbers = []
+    for factor, formula in ((1.0, "wall_time_s"), (1.1, "wall_time_s * 2")):
+        response = f'\n[responses.score]\nunit = "s"\nformula = "{formula}"\ndirection = "lower"\n\n'
+        numbers.append(submit_package(fleet, "p1", response, factor))
+    fleet.numbers = numbers
+    told = f"wall_time_s in experiment {numbers[0]} and wall_time_s * 2 in experiment {numbers[1]}"
+    status, answer = fleet.ada.get("/compare", experiment=numbers)
+    assert status == 400
+    assert answer["message"] == f"score has different formulas: {told}, so that these cannot be compared"
+    names = fleet.take_home(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    told = f"wall_time_s in {names[0]} and wall_time_s * 2 in {names[1]}"
+    warnings = datamill.compare(*names, where={"machine": "fast"}).warnings
+    assert f"score has different formulas: {told}: a change may come of that" in warnings
 
 
 def test_who_may_not_see_one_of_them_sees_none_and_learns_nothing() -> None:
@@ -225,6 +302,19 @@ def test_numbers_that_name_no_comparison_are_refused(asked: str) -> None:
     assert "<figure" not in read(open_as(fleet.ada, "/compare/results", part=True, id=asked))
     if asked.replace(" ", "").isdecimal() and len(asked) < 19:
         assert fleet.ada.get("/compare", experiment=asked.split())[0] in (400, 404)
+
+
+def test_the_api_takes_what_the_command_and_pages_take() -> None:
+    fleet = MeasuredVersions(1.0, 1.1)
+    long = f"package={'x' * 4000}"
+    status, told = fleet.ada.get("/compare", experiment=fleet.numbers, where=long)
+    assert status == 400
+    assert told["remedy"].startswith("Choose one of these: p")
+    for wrong in (f"{long}{'x' * 100}", "package=\0"):
+        assert fleet.ada.get("/compare", experiment=fleet.numbers, where=wrong)[0] == 422
+    status, told = fleet.ada.get("/compare", experiment=fleet.numbers, alpha=0.5)
+    assert (status, told["confidence"]) == (200, 0.5)
+    assert fleet.ada.get("/compare", experiment=fleet.numbers, alpha=0.51)[0] == 422
 
 
 def test_nothing_is_named_before_numbers_are() -> None:

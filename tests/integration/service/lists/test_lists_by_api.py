@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 import pytest
+from django.test import Client
 from integration.service.api_users import TEXT, ApiUser, make_package, make_submission, pack, store
 from integration.service.fleets import join
 from integration.service.small_fleet import Fleet
@@ -14,7 +15,9 @@ from datamill.cli.fleet.workers import list_workers
 from datamill.protocol.api.fleet.workers import WorkerLine
 from datamill.service.api.answers import publications
 from datamill.service.api.fleet import packages, workers
+from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment, Rerun, StoredFile
+from datamill.service.packages import contents
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
 #: The package that the fleet's experiment has under this name.
@@ -36,6 +39,18 @@ def test_packages_are_listed_with_who_used_them_to_those_who_may_see_them() -> N
     assert bob.get(f"/packages/{P1}")[1]["experiments"][0]["experiment"] == fleet.number
 
 
+def test_a_word_too_many_to_search_for_is_refused_and_not_passed_over() -> None:
+    ada = ApiUser("ada")
+    browser = Client(headers={"Authorization": f"Bearer {ada.key}"})
+    browser.force_login(ada.user)
+    pages = ("/experiments", "/experiments/new/from", "/packages", "/workers", "/factors", "/publications")
+    for path in ("/api/experiments", "/api/packages", *pages):
+        assert browser.get(path, {"search": "a b c d e f g h"}).status_code == 200, path
+        refused = browser.get(path, {"search": "a b c d e f g h i"})
+        assert refused.status_code == 400, path
+        assert "9 words are too many to search for" in refused.content.decode(), path
+
+
 def test_a_package_has_its_files_and_scripts_or_why_it_cannot_be_read() -> None:
     ada = ApiUser("ada")
     content = pack({"run.sh": b"#!/bin/sh\necho hello\n", "data/words": b"one two"})
@@ -50,6 +65,20 @@ def test_a_package_has_its_files_and_scripts_or_why_it_cannot_be_read() -> None:
     assert (status, told["file_count"]) == (200, 0)
     assert told["problem"].startswith("the archive cannot be read")
     assert ada.get("/packages/none")[0] == 422
+
+
+def test_a_package_whose_storage_does_not_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_file(_: str) -> None:
+        raise AwayError("the storage of files does not answer")
+
+    monkeypatch.setattr(contents, "find_file", find_file)
+    ada = ApiUser("ada")
+    sha256 = store(make_package("# away\n"), ada.user, "away")
+    browser = Client(headers={"Authorization": f"Bearer {ada.key}"})
+    browser.force_login(ada.user)
+    for path in (f"/api/packages/{sha256}", f"/packages/{sha256}"):
+        answer = browser.get(path)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")
 
 
 def test_packages_come_page_by_page_each_once(monkeypatch: pytest.MonkeyPatch) -> None:

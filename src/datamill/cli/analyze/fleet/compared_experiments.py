@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
@@ -10,11 +11,12 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
-from datamill.cli.console import clean_for_terminal
+from datamill.cli.console import clean_for_terminal, escape_for_terminal, print_clean
 from datamill.cli.coordinator.coordinator_client import CoordinatorClient, Parameter
 from datamill.cli.tables.output import stop_working
 from datamill.conduct.fleet.coordinator_records import read_record
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import join_names
 from datamill.protocol.api.experiments import ComparisonHead
 from datamill.report.figures.figure import refuse_suffix
 from datamill.verbs.inputs.nested_data import AskedNested
@@ -82,6 +84,41 @@ def ask_comparison(coordinator: CoordinatorClient, question: Mapping[str, Parame
     return AnsweredComparison(question, bytes(raw), read_record(bytes(raw), ComparisonHead, "/api/compare"))
 
 
+def find_unchosen(head: ComparisonHead, levels: Iterable[str]) -> dict[str, str]:
+    """Return what the coordinator chose where there were others: all in `where` but these names."""
+    asked = set(levels)
+    return {name: level for name, level in head.where.items() if name in head.choices and name not in asked}
+
+
+def tell_unchosen(unchosen: Mapping[str, str]) -> None:
+    """Say on standard error at what the coordinator compared, where nobody chose it."""
+    if unchosen:
+        print_clean(
+            f"datamill: compared at {_spell_where(unchosen)}, which nobody chose: name another with --where",
+            err=True,
+        )
+
+
+def refuse_unchosen(head: ComparisonHead, unchosen: Mapping[str, str]) -> None:
+    """Refuse a status that would rest on what the coordinator chose.
+
+    Raises:
+        InputError: something was chosen where there were others.
+    """
+    if not unchosen:
+        return
+    had = [f"{name} has {join_names(head.choices[name])}." for name in unchosen]
+    raise InputError(
+        f"nobody chose {join_names(tuple(unchosen))}, and others may have changed for the worse",
+        where="--check",
+        remedy=f"Choose with {_spell_where(unchosen)}, or others: {' '.join(had)}",
+    )
+
+
+def _spell_where(levels: Mapping[str, str]) -> str:
+    return " ".join(f"--where {shlex.quote(f'{name}={level}')}" for name, level in levels.items())
+
+
 def put_out_comparison(
     coordinator: CoordinatorClient, answered: AnsweredComparison, *, figure_file: Path | None, as_json: bool
 ) -> None:
@@ -97,5 +134,7 @@ def put_out_comparison(
             figure_file.write_bytes(b"".join(answer.iter_bytes()))
     stop_working()
     form = answered.question.get("form")
-    text = answered.content.decode() if as_json else clean_for_terminal(answered.head.text)
-    click.echo(text, nl=as_json or form in ("text", "verbose"))
+    shown = (
+        escape_for_terminal(answered.content.decode()) if as_json else clean_for_terminal(answered.head.text)
+    )
+    click.echo(shown, nl=as_json or form in ("text", "verbose"))

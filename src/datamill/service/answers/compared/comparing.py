@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.phrases import join_names
 from datamill.report.figures.views import FigureView
 from datamill.service.accounts import find_experiment
-from datamill.service.answers.answering import EarlyLookError, refuse_early_look
+from datamill.service.answers.answering import EarlyLookError, refuse_early_look, tell_counted
 from datamill.service.answers.bundle_folders import ANSWERING, write_bundle
 from datamill.service.answers.compared.offers import find_common_ground
 from datamill.service.answers.compared.question import PACKAGE, AskedComparison, complete_question
@@ -21,6 +21,7 @@ from datamill.service.answers.kept import ExperimentKey, Kept, name_progress
 from datamill.service.answers.table_parts import count_trials
 from datamill.service.bounded_work.calls import call_bounded
 from datamill.service.bounded_work.places import taking_turn
+from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.models import FleetExperiment
 
 #: Experiments side by side.
@@ -74,7 +75,8 @@ class FleetComparison:
         )
 
 
-_kept: Kept[tuple[tuple[ExperimentKey, ...], AskedComparison], FleetComparison] = Kept(32)
+#: Refusals are kept as well: the same trials would be refused again, as dearly.
+_kept: Kept[tuple[tuple[ExperimentKey, ...], AskedComparison], FleetComparison | InputError] = Kept(32)
 
 
 def find_compared(user: User, numbers: Iterable[int]) -> list[FleetExperiment]:
@@ -109,10 +111,11 @@ def compare_results(
     """
     for experiment in experiments:
         _refuse_unmeasured(experiment)
-    question = complete_question(asked, find_common_ground(experiments))
+    ground = find_common_ground(experiments)
+    question = complete_question(asked, ground)
     key = (tuple(name_progress(experiment) for experiment in experiments), question)
     if (kept := _kept.recall(key)) is not None:
-        return kept
+        return _return_or_raise(kept)
     # Versions are called after their bundles, which `datamill fetch` calls so.
     bundles = tuple((experiment.pk, f"{experiment.name}-{experiment.pk}") for experiment in experiments)
     with taking_turn(user), TemporaryDirectory(prefix="datamill-compared-") as folder:
@@ -120,17 +123,34 @@ def compare_results(
             home = Path(folder) / name
             home.mkdir()
             write_bundle(experiment, user, home)
-        found: FleetComparison = call_bounded(ANSWERING, compare_folders, folder, bundles, question)
+        found: FleetComparison | InputError
+        try:
+            found = call_bounded(ANSWERING, compare_folders, folder, bundles, question, ground.list_choices())
+        except (BusyError, GoneError):
+            raise
+        except InputError as problem:
+            found = problem
     _kept.keep(key, found)
-    return found
+    return _return_or_raise(found)
+
+
+def _return_or_raise(kept: FleetComparison | InputError) -> FleetComparison:
+    if isinstance(kept, InputError):
+        # Each time a new one: whoever catches it adds to its traceback.
+        raise kept.moved(kept.where)
+    return kept
 
 
 def _refuse_unmeasured(experiment: FleetExperiment) -> None:
     try:
         refuse_early_look(experiment)
     except EarlyLookError as problem:
-        told = f"experiment {experiment.pk} goes on, and is compared {problem.message}"
-        raise EarlyLookError(told, problem.details) from None
+        raise EarlyLookError(
+            f"experiment {experiment.pk} is still running and cannot be compared before it ends: "
+            f"{tell_counted(experiment)}",
+            # That other experiments may be looked at says nothing of a comparison.
+            problem.details[:1],
+        ) from None
     if not count_trials(experiment):
         raise InputError(
             f"no trial of experiment {experiment.pk} counted, so that it has nothing to compare",
@@ -139,9 +159,15 @@ def _refuse_unmeasured(experiment: FleetExperiment) -> None:
 
 
 def compare_folders(
-    folder: str, bundles: tuple[tuple[int, str], ...], asked: AskedComparison
+    folder: str,
+    bundles: tuple[tuple[int, str], ...],
+    asked: AskedComparison,
+    choices: Mapping[str, tuple[str, ...]],
 ) -> FleetComparison:
-    """Compare bundles in a folder, each of an experiment's number and name; runs in a process of its own."""
+    """Compare bundles in a folder, each of an experiment's number and name; runs in a process of its own.
+
+    `choices` are what could have been asked for in `where`.
+    """
     # Statistics take a second to load, and memory that the coordinator need not have.
     from datamill.report.compare.answer import scale_comparison
     from datamill.report.compare.version_rows import list_version_rows
@@ -190,6 +216,7 @@ def compare_folders(
             for number, name in bundles
         ],
         "where": dict(asked.where),
+        "choices": {name: choices[name] for name, _ in asked.where if name in choices},
         "worse": None if found.comparison.direction is None else found.worse,
         "text": text,
     }

@@ -13,7 +13,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
 from datamill.results.bundles.bundle_head import BundleHead
 from datamill.service.answers.compared.question import CommonGround, ExperimentOffer, share_offers
-from datamill.service.models import FleetExperiment, TrialCount
+from datamill.service.models import FleetExperiment, Trial, TrialCount
 from datamill.service.states import TrialPurpose, TrialState
 
 
@@ -41,12 +41,22 @@ def _read_offer(experiment: FleetExperiment) -> ExperimentOffer:
     factors = msgspec.json.decode(bytes(experiment.design), type=_StoredDesign).factors
     return ExperimentOffer(
         experiment.pk,
-        tuple(package.name for package in head.packages),
-        tuple(response.name for response in question.responses),
+        _list_packages(experiment, head),
+        question.responses,
         tuple(
             replace(factor, levels=_list_machines(experiment)) if factor.name == MACHINE_FACTOR else factor
             for factor in factors
         ),
+    )
+
+
+def _list_packages(experiment: FleetExperiment, head: BundleHead) -> tuple[str, ...]:
+    """Return the packages of which a trial counted: all trials of one may have failed."""
+    counted = Trial.objects.filter(
+        experiment=experiment, purpose=TrialPurpose.DESIGN, state=TrialState.COUNTED
+    )
+    return tuple(
+        package.name for package in head.packages if counted.filter(package_sha256=package.sha256).exists()
     )
 
 

@@ -13,6 +13,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Direction
 from datamill.experiment.messages.arguments import Argument, command, speak_command_line
 from datamill.experiment.messages.phrases import join_names
+from datamill.experiment.responses import Response, tell_formulas
 from datamill.report.tables.markup import TableForm
 
 #: How the statement is written: as on a terminal, with what specialists look for, or its tables alone.
@@ -46,7 +47,7 @@ class ExperimentOffer:
 
     number: int
     packages: tuple[str, ...]
-    responses: tuple[str, ...]
+    responses: tuple[Response, ...]
     factors: tuple[DesignFactor, ...]
 
     def list_levels(self, factor: str) -> tuple[str, ...]:
@@ -64,12 +65,20 @@ class CommonFactor:
 
 @dataclass(frozen=True, slots=True)
 class CommonGround:
-    """What all experiments have in common; `factors` are those of which a level has to be chosen."""
+    """What all experiments have in common; `factors` are those of which a level has to be chosen.
+
+    `responses` have the same name and the same formula in all of them.
+    """
 
     offers: tuple[ExperimentOffer, ...]
     packages: tuple[str, ...]
     responses: tuple[str, ...]
     factors: tuple[CommonFactor, ...]
+
+    def list_choices(self) -> dict[str, tuple[str, ...]]:
+        """Return what can be chosen in `where`: packages and levels of which all experiments have several."""
+        known = {PACKAGE: self.packages} | {factor.name: factor.levels for factor in self.factors}
+        return {name: levels for name, levels in known.items() if len(levels) > 1}
 
 
 def share_offers(offers: Sequence[ExperimentOffer]) -> CommonGround:
@@ -83,7 +92,7 @@ def share_offers(offers: Sequence[ExperimentOffer]) -> CommonGround:
     return CommonGround(
         tuple(offers),
         _intersect([offer.packages for offer in offers]),
-        _intersect([offer.responses for offer in offers]),
+        _intersect_responses(offers),
         tuple(
             CommonFactor(name, _intersect([offer.list_levels(name) for offer in offers])) for name in varied
         ),
@@ -92,6 +101,12 @@ def share_offers(offers: Sequence[ExperimentOffer]) -> CommonGround:
 
 def _intersect(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(name for name in lists[0] if all(name in names for names in lists))
+
+
+def _intersect_responses(offers: Sequence[ExperimentOffer]) -> tuple[str, ...]:
+    known = [{(item.name, item.plain_formula) for item in offer.responses} for offer in offers]
+    first = offers[0].responses
+    return tuple(item.name for item in first if all((item.name, item.plain_formula) in had for had in known))
 
 
 def complete_question(asked: AskedComparison, ground: CommonGround) -> AskedComparison:
@@ -107,10 +122,13 @@ def complete_question(asked: AskedComparison, ground: CommonGround) -> AskedComp
         if ground.packages:
             where[PACKAGE] = ground.packages[0]
         elif any(len(offer.packages) > 1 for offer in ground.offers):
-            names = [offer.packages for offer in ground.offers]
-            raise _refuse(ground, "have no package of the same name", names)
+            packages = [offer.packages for offer in ground.offers]
+            raise _refuse(ground, "have no package of the same name", packages)
+    names = [tuple(response.name for response in offer.responses) for offer in ground.offers]
+    for name in (asked.response,) if asked.response else () if ground.responses else _intersect(names):
+        _refuse_formulas(ground, name)
     if not asked.response and not ground.responses:
-        raise _refuse(ground, "have no response in common", [offer.responses for offer in ground.offers])
+        raise _refuse(ground, "have no response in common", names)
     for factor in ground.factors:
         if factor.name in where:
             continue
@@ -121,6 +139,17 @@ def complete_question(asked: AskedComparison, ground: CommonGround) -> AskedComp
     # In one order, so that a question is the same however it was put.
     ordered = sorted(where.items(), key=lambda item: (item[0] != PACKAGE, item))
     return replace(asked, response=asked.response or ground.responses[0], where=tuple(ordered))
+
+
+def _refuse_formulas(ground: CommonGround, name: str) -> None:
+    """Refuse a response that is something else in each experiment, though its name is the same."""
+    told = tell_formulas(name, [(f"experiment {offer.number}", offer.responses) for offer in ground.offers])
+    if told:
+        others = f"Compare them by {join_names(ground.responses)}." if ground.responses else ""
+        raise InputError(
+            f"{told}, so that these cannot be compared",
+            remedy=others or "Compare experiments that measure the same.",
+        )
 
 
 def _refuse(ground: CommonGround, what: str, lists: Sequence[tuple[str, ...]]) -> InputError:

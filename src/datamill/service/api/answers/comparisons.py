@@ -17,7 +17,7 @@ from datamill.service.answers.asking import read_levels
 from datamill.service.answers.compared.comparing import FleetComparison, compare_results, find_compared
 from datamill.service.answers.compared.question import AskedComparison, StatementForm
 from datamill.service.answers.downloads import FigureKind, send_figure
-from datamill.service.api.schemas import Name, Number, describe_record
+from datamill.service.api.schemas import Condition, Name, Number, describe_record
 
 router = Router(tags=["experiments"])
 _PROBLEM = describe_record(Problem)
@@ -30,12 +30,12 @@ class ComparisonQuery(Schema):
 
     experiment: Annotated[list[Number], Field(min_length=1, max_length=100)]
     response: Name = ""
-    where: Annotated[list[Name], Field(max_length=32)] = Field(default_factory=list)
+    where: Annotated[list[Condition], Field(max_length=32)] = Field(default_factory=list)
     series: bool = False
     baseline: Annotated[str, Field(max_length=2048, pattern=r"^[^\x00]*$")] = ""
     threshold: Annotated[float, Field(gt=0, lt=1)] = _USUAL.threshold
     confidence: Annotated[float | None, Field(gt=0.5, lt=1)] = None
-    alpha: Annotated[float | None, Field(gt=0, lt=0.5)] = None
+    alpha: Annotated[float | None, Field(gt=0, le=0.5)] = None
     adjust: VersionAdjustment = _USUAL.adjust
     direction: Direction | None = None
     seed: Number = _USUAL.seed

@@ -25,6 +25,8 @@ from datamill.service.accounts import find_user
 from datamill.service.api.schemas import Name, Sha256, describe_record
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
+from datamill.service.experiment_search import split_search
+from datamill.service.files.store import AwayError
 from datamill.service.models import StoredFile
 from datamill.service.packages.contents import PackageContents, read_contents
 from datamill.service.packages.listing import (
@@ -39,8 +41,6 @@ from datamill.service.packages.listing import (
 router = Router(tags=["packages"])
 _PROBLEM = describe_record(Problem)
 _MOST_ROWS = 200
-#: Words of a search that are looked at.
-_MOST_WORDS = 8
 _NOTHING = PackageContents((), 0, 0, ())
 
 
@@ -51,7 +51,7 @@ def list_packages(
     """List 200 packages that you may see, the latest first; with `name` the versions of that name."""
     user = find_user(request)
     found = list_own_packages(user) if mine else list_visible_packages(user)
-    found = search_packages(user, found, search.split()[:_MOST_WORDS])
+    found = search_packages(user, found, split_search(search))
     if name:
         found = found.filter(name=name)
     if after:
@@ -73,7 +73,7 @@ def show_package(request: HttpRequest, sha256: Annotated[Sha256, Path()]) -> Pac
     try:
         with taking_turn(user):
             contents = read_contents(sha256)
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except InputError as error:
         problem = error.told(speak_command_line).message

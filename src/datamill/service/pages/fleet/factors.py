@@ -16,19 +16,17 @@ from datamill.service import accounts
 from datamill.service.coordinator.joining import fleet_factors
 from datamill.service.coordinator.registry.registered import list_known_names
 from datamill.service.coordinator.registry.rules import allow_factor, forbid_factor
+from datamill.service.experiment_search import MOST_CHARACTERS, split_search
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.serving.storage.writer import run_as_writer
-
-#: Words of a search, and their letters, that are looked at.
-_MOST_WORDS, _MOST_CHARACTERS = 8, 200
 
 
 @require_GET
 @member_page
 def list_fleet_factors(request: HttpRequest) -> HttpResponse:
     """All factors, or those that a search finds, with how many machines have each level."""
-    search = request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
-    words = search.lower().split()[:_MOST_WORDS]
+    search = request.GET.get("search", "")[:MOST_CHARACTERS].strip()
+    words = split_search(search.lower())
     found = [item for item in fleet_factors.list_fleet_factors() if _has_words(item, words)]
     context = {"factors": found, "search": search}
     return show_page(request, "fleet/factors.html", context, section="factors")

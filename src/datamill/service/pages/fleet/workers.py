@@ -30,6 +30,7 @@ from datamill.service.accounts import (
 from datamill.service.coordinator.joining.enrolment import CLOCK_OFF_S
 from datamill.service.coordinator.joining.hardware import read_inventory, read_policy
 from datamill.service.coordinator.presence.members import drain_worker, resume_worker
+from datamill.service.experiment_search import MOST_CHARACTERS, split_search
 from datamill.service.machines.doings import Doing, list_doings
 from datamill.service.machines.lending import describe_lending
 from datamill.service.machines.noise import MachineNoise, judge_machine, recall_noises
@@ -43,8 +44,6 @@ from datamill.service.serving.storage.writer import run_as_writer
 from datamill.service.states import ENDED_TRIALS, WorkerState
 
 _WORKERS_A_PAGE = 50
-#: Words of a search, and their letters, that are looked at.
-_MOST_WORDS, _MOST_CHARACTERS = 8, 200
 _LATEST = 25
 #: How long a token may live, in seconds, and what the page calls it.
 TOKEN_LIVES = ((3600, "1 hour"), (86_400, "1 day"), (604_800, "1 week"))
@@ -164,7 +163,7 @@ def change_worker(request: HttpRequest, name: str, change: str) -> HttpResponse:
 
 
 def _show_workers(request: HttpRequest, extra: dict[str, Any]) -> HttpResponse:
-    state, search = request.GET.get("state", ""), request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
+    state, search = request.GET.get("state", ""), request.GET.get("search", "")[:MOST_CHARACTERS].strip()
     workers = FleetWorker.objects.select_related("owner").defer("inventory", "policy").order_by("name")
     if state in WorkerState.values:
         workers = workers.filter(state=state)
@@ -191,7 +190,7 @@ def _search(workers: QuerySet[FleetWorker], search: str) -> QuerySet[FleetWorker
     """Return the machines that have all words in their name, owner, hardware or system."""
     if search:
         workers = workers.annotate(facts=Cast("hardware", TextField()))
-    for word in search.split()[:_MOST_WORDS]:
+    for word in split_search(search):
         matching = Q(name__icontains=word) | Q(owner__username__iexact=word) | Q(facts__icontains=word)
         workers = workers.filter(matching)
     return workers

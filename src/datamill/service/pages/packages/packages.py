@@ -14,7 +14,9 @@ from datamill.service.accounts import find_user
 from datamill.service.answers.compared.comparing import MOST_COMPARED
 from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bounded_work.turns import BusyError, GoneError
+from datamill.service.experiment_search import MOST_CHARACTERS, split_search
 from datamill.service.files.sending import send_file
+from datamill.service.files.store import AwayError
 from datamill.service.packages.contents import read_contents
 from datamill.service.packages.listing import (
     choose_compared,
@@ -30,7 +32,6 @@ from datamill.service.packages.listing import (
 from datamill.service.pages.access import member_page, show_page
 
 _NAMES_A_PAGE = 25
-_MOST_WORDS, _MOST_CHARACTERS = 8, 200
 
 
 @require_GET
@@ -39,9 +40,9 @@ def list_packages(request: HttpRequest) -> HttpResponse:
     """Packages by name, with their versions and who used them: own ones, or all that one may see."""
     user = find_user(request)
     whose = "all" if request.GET.get("whose") == "all" else "mine"
-    search = request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
+    search = request.GET.get("search", "")[:MOST_CHARACTERS].strip()
     chosen = list_visible_packages(user) if whose == "all" else list_own_packages(user)
-    found = search_packages(user, chosen, search.split()[:_MOST_WORDS])
+    found = search_packages(user, chosen, split_search(search))
     page = Paginator(order_names(found), _NAMES_A_PAGE).get_page(request.GET.get("page"))
     asked = {"whose": whose, "search": search}
     context = {
@@ -73,7 +74,7 @@ def show_package(request: HttpRequest, sha256: str) -> HttpResponse:
     try:
         with taking_turn(user):
             context["contents"] = read_contents(sha256)
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except InputError as problem:
         context["problem"] = problem

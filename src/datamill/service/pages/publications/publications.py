@@ -15,6 +15,7 @@ from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.results.crates.citation import cite_as_bibtex, cite_as_text
 from datamill.results.crates.description import LICENCES, Description
 from datamill.service.accounts import find_user, is_admin
+from datamill.service.experiment_search import MOST_CHARACTERS, split_search
 from datamill.service.models import Publication
 from datamill.service.pages.access import open_page, show_page
 from datamill.service.publishing.archives import is_intact
@@ -28,7 +29,6 @@ from datamill.service.publishing.publishing import (
 from datamill.service.publishing.reproductions import count_verdicts, list_judged, tally_verdicts
 
 _A_PAGE = 25
-_MOST_CHARACTERS = 200
 _MOST_RERUNS = 50
 
 
@@ -46,7 +46,7 @@ class PublicationRow:
 @open_page
 def list_results(request: HttpRequest) -> HttpResponse:
     """All published results, the latest first, or those of which title, authors or packages have a word."""
-    search = request.GET.get("search", "")[:_MOST_CHARACTERS].strip()
+    search = request.GET.get("search", "")[:MOST_CHARACTERS].strip()
     page = Paginator(_search(search), _A_PAGE).get_page(request.GET.get("page"))
     rows = [_show_row(publication) for publication in page]
     query = f"{urlencode({'search': search})}&" if search else ""
@@ -57,7 +57,7 @@ def list_results(request: HttpRequest) -> HttpResponse:
 def _search(search: str) -> QuerySet[Publication]:
     """Return the publications that have all words; the file of a withdrawn one is private again."""
     found = list_publications()
-    for word in search.split()[:8]:
+    for word in split_search(search):
         in_file = Q(withdrawn_unix_s=None, experiment__text__icontains=word)
         found = found.filter(Q(words__icontains=word) | in_file)
     return found

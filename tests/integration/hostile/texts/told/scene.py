@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from django.contrib.auth.models import User
@@ -19,6 +21,7 @@ from integration.hostile.users.routes import ROUTES
 from integration.hostile.users.samples import CHANGES, READS, Ask
 from integration.service.fleets import START_S, list_leases, make_phase, make_record
 
+from datamill.design.design import PlannedTrial
 from datamill.protocol.fleet import ArtifactFile, WorkerReport
 from datamill.service.coordinator.experiments.experiments import cancel_experiment
 from datamill.service.coordinator.step import step
@@ -29,11 +32,17 @@ from datamill.service.models import (
     FleetWorker,
     Publication,
     StoredFile,
+    Trial,
 )
 
 #: When the place was built, and all in it has happened.
 _NOW_S = START_S + 1000.0
 _FIGURE = "experiments/<int:experiment_id>/figures/<int:number>.<figure:kind>"
+#: Address of a comparison -> its parameter that names an experiment.
+_COMPARED = {
+    "compare/results": "id", "compare/figures/<int:number>.<figure:kind>": "id",
+    "api/compare": "experiment", "api/compare/figures/<number>.<kind>": "experiment",
+}  # fmt: skip
 #: Addresses that are asked apart, and the one that would take Ada's feed away.
 _KEPT_APART = (
     "api/experiments", "api/experiments/plan", "api/experiments/<number>/publish", "api/notices",
@@ -117,19 +126,25 @@ class Scene:
         """Return a sound record, as JSON has it, with the texts of all fields that were not refused."""
         return write_texts(record, sound, self.marks.write, self.refused | _PASSED_OVER)
 
-    def keep_all(self) -> int:
-        """Have everything kept that was not refused; return the number of an experiment full of texts."""
+    def keep_all(self) -> tuple[int, int]:
+        """Have everything kept that was not refused; return the numbers of two experiments full of texts.
+
+        The first has failures as well, the second the results of all trials.
+        """
         ada = User.objects.get(username="ada")
         for name in ("running", "held"):
             cancel_experiment(int(self.place.values[name]), ada, _NOW_S)
         self._keep_bodies()
         self._say_hello(_NOW_S)
         number = self._submit(ada)
-        self._run()
-        assert FleetExperiment.objects.get(pk=number).state == "completed"
+        ended_s = self._run(_NOW_S, _TOLD)
+        again = self._submit(ada)
+        self._run(ended_s, {})
+        for experiment in (number, again):
+            assert FleetExperiment.objects.get(pk=experiment).state == "completed"
         # The same once more waits for its turn.
         self._submit(ada)
-        return number
+        return number, again
 
     def _say_hello(self, now_s: float) -> None:
         """Have the machine tell what it is, with all texts but its policy's, by which nothing would run."""
@@ -159,22 +174,22 @@ class Scene:
         assert answer.status_code == 200, answer.content
         return int(answer.json()["id"])
 
-    def _run(self) -> None:
-        """Run the experiment to its end: trials print, are given up, refused and fail; others complete."""
-        now_s, number, worker_id = _NOW_S, 0, self.find_worker()
+    def _run(self, now_s: float, told: Mapping[int, tuple[str, ...]]) -> float:
+        """Run the experiment to its end, which is returned: of `told` something is told, others complete."""
+        number, worker_id = 0, self.find_worker()
         for _ in range(60):
             now_s += 30.0
             step(now_s)
             lease = list_leases(now_s).get(worker_id)
             if lease is None:
                 if not FleetExperiment.objects.filter(state__in=("debugging", "running")).exists():
-                    return
+                    return now_s
                 self._say_hello(now_s)
                 continue
             messages = list_messages(
                 lease, self._find_artifact(write_line(self.marks, "artifact: its name")[:60])
             )
-            for kind in _TOLD.get(number, ("sound",)):
+            for kind in told.get(number, ("sound",)):
                 report = write_report(worker_id, messages[kind.replace("sound", "record")], now_s)
                 if kind == "sound":
                     # By a factor that was not read back as it was set nothing would be answered.
@@ -208,8 +223,8 @@ class Scene:
         answer = self.send(route, body, {"number": str(number)})
         assert answer.status_code == 200, answer.content
 
-    def read_all(self, number: int) -> int:
-        """Read every address that may show something of it, as its owner and as an administrator."""
+    def read_all(self, number: int, again: int) -> int:
+        """Read every address that may show something of two, as their owner and as an administrator."""
         count = 0
         # What was refused was told to who sent it.
         self.seen.clear()
@@ -229,7 +244,28 @@ class Scene:
                 answer, content = self.place.ask(who, "GET", route, Ask(query=query, to=to))
                 self.look(f"GET {self.place.fill_route(route, to)}", answer, content)
                 count += answer.status_code == 200
+        self._read_compared(number, again)
         return count
+
+    def _read_compared(self, number: int, again: int) -> None:
+        """Read what a comparison of two experiments says and draws, by the page and by the API."""
+        where = urlencode({"where": self._choose_compared(number)}, doseq=True)
+        for route, name in _COMPARED.items():
+            for to in self._list_objects(route, number):
+                asked = Ask(query=f"{name}={number}&{name}={again}&{where}", to=to)
+                answer, content = self.place.ask("ada", "GET", route, asked)
+                self.look(f"GET {self.place.fill_route(route, to)}", answer, content)
+                assert answer.status_code == 200, content
+                assert "% interval" in content or "figures" in route, content
+
+    def _choose_compared(self, number: int) -> list[str]:
+        """Return a package and a level of which trials counted, as many as an interval needs."""
+        rows = Trial.objects.filter(experiment=number, purpose="design", state="counted")
+        plans = [msgspec.json.decode(bytes(row.plan), type=PlannedTrial) for row in rows.order_by("pk")]
+        ((package, level), _), *_ = Counter(
+            (plan.package, plan.levels["weather"]) for plan in plans
+        ).most_common(1)
+        return [f"package={package}", f"weather={level}"]
 
     def _list_objects(self, route: str, number: int) -> Iterator[dict[str, str]]:
         """Yield what an address is filled with: each object that holds texts."""
