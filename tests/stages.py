@@ -38,7 +38,7 @@ LATER = {
         "tests/acceptance/fleet/test_selection_on_a_fleet.py",
     ),
     "programs that are built, and other people's tools": (
-        "tests/acceptance/exchange/test_research_objects.py::test_the_validator",
+        "tests/acceptance/exchange/test_crates_run_again.py::test_the_validator",
         "tests/acceptance/gate/test_integrations.py",
         "tests/acceptance/packages/test_precompiled_headers.py",
         "tests/acceptance/packages/test_shipped_packages.py::test_a_package_with_fetched_sources",

@@ -127,3 +127,9 @@ def test_rooms_of_a_crate_do_not_use_each_other_in_a_circle() -> None:
             circle = find_circle(uses)
             assert not circle, f"{folder.relative_to(ROOT)}: {' -> '.join(circle)}"
     assert found > 100, f"only {found} uses were found"
+
+
+def test_no_two_files_of_tests_share_a_name() -> None:
+    """Python imports each under its name alone: the second one would not be collected."""
+    counts = Counter(Path(path).name for path in list_sources("tests/**/test_*.py"))
+    assert [name for name, count in counts.items() if count > 1] == []
