@@ -73,7 +73,7 @@ def test_an_experiment_is_taken_home_as_a_crate_before_it_is_published(
     entities = read_entities(crate)
     # Its authors have not said what others may do with it, and nobody says so for them.
     assert entities["./"]["license"] == {"@id": "#licence"}
-    assert "Ask them" in str(entities["#licence"]["description"])
+    assert "Ask its authors" in str(entities["#licence"]["description"])
     assert "identifier" not in entities["./"]
     assert entities["#author-1"]["name"] == "ada"
     assert "license:" not in (tmp_path / "taken" / "CITATION.cff").read_text()
