@@ -61,7 +61,7 @@ def name_verdict(verdict: VersionVerdict, threshold: float) -> str:
 
 
 def judge_direction(change: VersionChange | ChangePoint, direction: Direction | None) -> str:
-    """Whether the change is `better` or `worse`; empty where nobody said which way is better."""
+    """Whether the change is `better` or `worse`; empty where the direction that is better is not known."""
     if direction is None or change.difference.estimate == 0:
         return ""
     return "better" if (change.difference.estimate > 0) == (direction == "higher") else "worse"

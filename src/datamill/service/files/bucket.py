@@ -159,7 +159,7 @@ class BucketShelf:
         self._sending = connect(timedelta(minutes=10))
 
     def find(self, sha256: str) -> BucketFile | None:
-        """Return the file of this digest, None where there is none.
+        """Return the file of this digest, or None if it is not kept.
 
         Raises:
             AwayError: the storage does not answer.

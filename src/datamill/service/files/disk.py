@@ -62,7 +62,7 @@ class DiskShelf:
     """Keeps files in the data folder."""
 
     def find(self, sha256: str) -> DiskFile | None:
-        """Return the file of this digest, None where there is none."""
+        """Return the file of this digest, or None if it is not kept."""
         path = name_stored_file(sha256)
         try:
             facts = path.stat()

@@ -80,7 +80,7 @@ class Shelf(Protocol):
     """A place where files are kept; one elsewhere raises `AwayError` while it does not answer."""
 
     def find(self, sha256: str) -> KeptFile | None:
-        """Return the file of this digest, None where there is none."""
+        """Return the file of this digest, or None if it is not kept."""
 
     def keep(self, part: Path, sha256: str) -> None:
         """Take a file that was checked: it is whole there or not at all, and `part` is gone."""
@@ -93,7 +93,7 @@ class Shelf(Protocol):
 
 
 def find_file(sha256: str) -> KeptFile | None:
-    """Return the file of this digest, None where there is none.
+    """Return the file of this digest, or None if it is not kept.
 
     Raises:
         AwayError: the storage of files does not answer.
@@ -124,7 +124,7 @@ def check_shelf() -> None:
     """Make sure that there is a place for files; one that does not answer now may come back.
 
     Raises:
-        InputError: there is none as the settings have it.
+        InputError: the settings name a place that cannot be used.
     """
     try:
         choose_shelf().check()
@@ -150,7 +150,7 @@ def choose_shelf() -> Shelf:
 
 @lru_cache(maxsize=4)
 def _open_bucket(url: str) -> Shelf:
-    # A client of object storages has threads: without a bucket there are none.
+    # The client of object storages starts threads: it is loaded only where there is a bucket.
     from datamill.service.files.bucket import BucketShelf
 
     return BucketShelf(url)

@@ -361,7 +361,7 @@ def _own_connection() -> Any:
 
 
 def _refuse_stranger(scope: Scope, *, has_key: bool) -> JSONResponse:
-    """Refuse whoever is not known; keys that nobody has are counted as those of the API are."""
+    """Refuse an unknown key; guesses are counted together with those at the API."""
     wait_s = SECRETS.begin(str((scope.get("client") or ("",))[0])) if has_key else 0.0
     if wait_s <= 0:
         return _refuse(401, "no key, or one that is void", "Authorization", "Send Authorization: Bearer KEY.")

@@ -9,14 +9,14 @@ def find_referring_page(referer: str, host: str) -> str:
     """Return path and query of the page whose form or link a browser followed; empty where it is not ours.
 
     Args:
-        referer: the header of that name, empty where there is none.
+        referer: the header of that name, empty if it was not sent.
         host: the header `Host`: how the browser calls this coordinator.
     """
     try:
         came = urlsplit(referer)
     except ValueError:
         return ""
-    # What a browser would take for another site's address is none of ours.
+    # A browser would take this for the address of another site.
     if not host or came.netloc != host or not came.path.startswith("/") or came.path.startswith("//"):
         return ""
     return urlunsplit(("", "", came.path, came.query, ""))

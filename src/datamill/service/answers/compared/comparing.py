@@ -136,7 +136,7 @@ def compare_results(
 
 def _return_or_raise(kept: FleetComparison | InputError) -> FleetComparison:
     if isinstance(kept, InputError):
-        # Each time a new one: whoever catches it adds to its traceback.
+        # A new one each time: catching an exception adds to its traceback.
         raise kept.moved(kept.where)
     return kept
 

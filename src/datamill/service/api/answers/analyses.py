@@ -46,7 +46,7 @@ class AnalysisQuery(Schema):
         """Return the question of a verb.
 
         Raises:
-            InputError: a condition is none.
+            InputError: a condition is not of the form `name=level`.
         """
         conditions = read_conditions(self.where)
         return AskedAnalysis(

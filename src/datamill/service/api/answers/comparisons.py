@@ -72,17 +72,6 @@ def send_compared_figure(
 
 def _compare(request: HttpRequest, asked: ComparisonQuery) -> FleetComparison:
     user = find_user(request)
-    question = AskedComparison(
-        response=asked.response,
-        where=read_levels(asked.where),
-        series=asked.series,
-        baseline=asked.baseline,
-        threshold=asked.threshold,
-        confidence=asked.confidence,
-        alpha=asked.alpha,
-        adjust=asked.adjust,
-        direction=asked.direction,
-        seed=asked.seed,
-        form=asked.form,
-    )
+    told = asked.dict(exclude={"experiment"}) | {"where": read_levels(asked.where)}
+    question = AskedComparison(**told)
     return compare_results(find_compared(user, asked.experiment), user, question)
