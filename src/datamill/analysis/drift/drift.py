@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from datamill.analysis.distribution.boxes import BoxSummary, summarize_box
 from datamill.analysis.interval import Interval
 from datamill.analysis.model_data.cells import FloatArray, IntArray
 
@@ -33,11 +34,6 @@ class RunOrder:
     packages: tuple[str, ...]
     blocks: tuple[str, ...]
 
-    @property
-    def trials_of_blocks(self) -> tuple[int, ...]:
-        """Number of trials of each block."""
-        return tuple(int(count) for count in np.bincount(self.block, minlength=len(self.blocks)))
-
 
 @dataclass(frozen=True, slots=True)
 class Trend:
@@ -61,6 +57,15 @@ class Stretch:
     last: int
     block: str
     shift: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class BlockBox:
+    """The deviations of a block's trials, as a box and their mean, in the unit of the drift's deviations."""
+
+    block: str
+    summary: BoxSummary
+    mean: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,3 +127,12 @@ class Drift:
         return tuple(
             (int(at), float(np.median(self.deviations[max(0, at - half) : at + half + 1]))) for at in places
         )
+
+    def summarize_blocks(self) -> tuple[BlockBox, ...]:
+        """Return the box of each block that has trials, in the order of the run."""
+        found = []
+        for code, name in enumerate(self.order.blocks):
+            values = self.deviations[self.order.block == code]
+            if values.size:
+                found.append(BlockBox(name, summarize_box(values), float(values.mean())))
+        return tuple(found)

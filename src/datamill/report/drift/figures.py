@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from datamill.analysis.drift.drift import Drift
 from datamill.experiment.messages.numbers import format_count
-from datamill.report.figures.charts import Chart, choose_mark, let_zoom
+from datamill.report.figures.charts import Box, Chart, chart_boxes, choose_mark, let_zoom
 from datamill.report.figures.figure import INK, Figure
 
 #: More points than this are drawn over each other.
@@ -107,44 +105,28 @@ def draw_drift(drift: Drift, response: str, unit: str) -> Figure:
 
 def draw_blocks(drift: Drift, response: str, unit: str) -> Figure | None:
     """Draw a box for each block, with its mean as a cross; None with one block only, or too many."""
-    order = drift.order
-    counts = order.trials_of_blocks
-    used = [name for name, count in zip(order.blocks, counts, strict=True) if count]
-    if not 2 <= len(used) <= _MOST_BLOCKS:
+    boxes = drift.summarize_blocks()
+    if not 2 <= len(boxes) <= _MOST_BLOCKS:
         return None
-    values = [
-        {"block": order.blocks[int(block)], "deviation": float(deviation)}
-        for block, deviation in zip(order.block, drift.deviations, strict=True)
-    ]
-    x = {"field": "block", "type": "nominal", "sort": used, "title": "block, in the order of the run"}
-    y = {
-        "field": "deviation",
-        "type": "quantitative",
-        "title": _name_deviation(drift, unit),
-        "scale": {"zero": False},
-    }
-    boxes: Chart = {
-        "mark": {"type": "boxplot", "extent": 1.5, "color": choose_mark(0).color, "ticks": False},
-        "encoding": {"x": x, "y": y},
-    }
-    means: Chart = {
-        "mark": {"type": "point", "shape": "cross", "angle": 45, "size": 70, "filled": True, "color": INK},
-        "encoding": {"x": x, "y": {**y, "aggregate": "mean"}},
-    }
-    width = min(780, max(200, 26 * len(used)))
-    chart: dict[str, Any] = {
-        "data": {"values": values},
-        "layer": [boxes, means],
-        "width": width,
-        "height": 220,
-    }
-    sizes = sorted(int(count) for count in counts if count)
+    chart, left_out = chart_boxes(
+        [Box("", "", box.block, box.summary, box.mean) for box in boxes],
+        title=_name_deviation(drift, unit),
+        unit="%" if drift.relative else unit,
+        x_title="block, in the order of the run",
+        order=[box.block for box in boxes],
+        factor=1.0,
+        log=False,
+        one_color=True,
+    )
+    sizes = sorted(box.summary.n for box in boxes)
     each = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
     caption = (
         f"each box holds the middle half of the block's trials ({each} a block), the line in it is their "
         "median, the × their mean, points are trials far from the others. A block that lies apart was "
         "measured while the machine was in another state."
     )
+    if left_out:
+        caption += f" {format_count(left_out)} of the points are not drawn; the most extreme are."
     return Figure("drift-blocks", f"{response} by block", caption, chart)
 
 

@@ -123,11 +123,13 @@ def chart_boxes(
     order: Sequence[str],
     factor: float,
     log: bool,
+    one_color: bool = False,
 ) -> tuple[Chart, int]:
     """Box plots faceted by column and row, one box for each of `order` in a panel.
 
     Values are multiplied by `factor` and are then in `unit`; `title` names their axis, `x_title`
-    the other. Returns the chart and how many points beyond the whiskers were left out of it.
+    the other. Boxes with `one_color` are of one kind and may be many. Returns the chart and how many
+    points beyond the whiskers were left out of it.
     """
     shown = [_thin(box.summary.beyond, MOST_POINTS // len(boxes)) for box in boxes]
     values: list[dict[str, Any]] = []
@@ -146,6 +148,8 @@ def chart_boxes(
         values.append(place | numbers)
         values += [place | {"beyond": value * factor} for value in beyond]
     panel = max(len(order) * 34, min(330, 780 // len(columns)))
+    if one_color:
+        panel = min(panel, 780)
     bar = 0.5 * panel / len(order)
     # Room beyond the most extreme, so that no end lies on the frame.
     scale: Chart = {"zero": False, "nice": False, "padding": 8}
@@ -166,7 +170,7 @@ def chart_boxes(
         "axis": {"labelAngle": 0 if _fits(order, panel) else -40, "grid": False, "labelOverlap": False},
         "scale": {"paddingInner": 0.35, "paddingOuter": 0.25},
     }
-    color = _color("x", order)
+    color = {"value": choose_mark(0).color} if one_color else _color("x", order)
     y_first = {**_number("lowWhisker", title), "scale": scale, "axis": axis}
     tooltip = [
         {"field": "x", "type": "nominal", "title": "group"},
@@ -192,7 +196,7 @@ def chart_boxes(
             "mark": {"type": "bar", "fillOpacity": 0.3, "strokeWidth": 1.3, "size": bar, "clip": True},
             "encoding": {
                 "x": x, "y": _number("low"), "y2": {"field": "high"}, "color": color,
-                "stroke": _color("x", order), "tooltip": tooltip,
+                "stroke": color, "tooltip": tooltip,
             },
         },
         {
