@@ -77,8 +77,9 @@ def test_every_call_of_a_program_and_its_child_is_there_once(tmp_path: Path) -> 
     assert others.height == 30
     assert main not in others["thread"].to_list()
     assert table["index"].to_list() == list(range(table.height))
-    # Pages that are mapped beforehand are allocated in the call, and are nobody's slab.
-    assert maps.filter((pl.col("pages") >= 64) & (pl.col("slab_pages") == 0)).height == 1
+    # Pages that are mapped beforehand are allocated in the call, and are nobody's slab: the call has others for that.
+    largest = maps.sort("pages").tail(2)
+    assert (largest["pages"] - largest["slab_pages"] >= 64).to_list() == [False, True], largest.to_dicts()
     # Ten thousand mappings are some 2 MB of the kernel's objects, of which a few may have been there.
     assert maps["slab_pages"].sum() > 100
     assert (maps["slab_pages"] <= maps["pages"]).all()
