@@ -64,10 +64,11 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, 
     and over three intervals of each, of means (`bound_relative_difference`) and of typical values
     (`bound_typical_ratio`, and `bound_separate_values` for few rounds). Means show rare slow values, too, if
     there are enough executions (`shows_means`); typical values can be told apart sooner, and where such
-    values, of a busy machine for example, hide what becomes of the mean. A pair counts as unchanged where
-    the interval of its means lies within `limit`. It is settled when more rounds would not change what a
-    reader does: unchanged, or different and known to the limit or to a tenth of the difference; a fifth is
-    enough where rounds are few.
+    values, of a busy machine for example, hide what becomes of the mean. Where means differ, and typical
+    values agree with them and are alone well known, these are told: rare values widen means alone. A pair
+    counts as unchanged where the interval of its means lies within `limit`. It is settled when more rounds
+    would not change what a reader does: unchanged, or different and known to the limit or to a tenth of the
+    difference; a fifth is enough where rounds are few.
     """
     chosen = list(combinations(rounds.packages, 2))
     share = alpha / len(chosen) / PARTS
@@ -115,7 +116,12 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
     enough = shows_means(rounds, int(first.size))
     if enough:
         if excludes_zero(means):
-            return _differ(baseline, other, means, _WELL_KNOWN, limit)
+            by_means = _differ(baseline, other, means, _WELL_KNOWN, limit)
+            typical = None if by_means.settled or any(steps) else _find_typical(first, second, name, alpha)
+            if typical is not None and _contains(means, typical):
+                by_typical = _differ(baseline, other, typical, _WELL_KNOWN, limit)
+                return by_typical if by_typical.settled else by_means
+            return by_means
         if lies_within(means, limit):
             return Pair(baseline, other, means, "unchanged", settled=True, needed_rounds=means.rounds)
     # Values that come in steps cannot be told apart below a step, whatever their ranks are.
@@ -128,6 +134,13 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
         # By rounds too few to have met rare slow executions: it bounds nothing yet.
         means = msgspec.structs.replace(means, low=None, high=None)
     return Pair(baseline, other, means, "cannot tell", settled=False, needed_rounds=needed)
+
+
+def _contains(outer: LookInterval, inner: LookInterval) -> bool:
+    """Whether all that one interval says is within the other, so that the two do not contradict."""
+    if outer.low is None or outer.high is None or inner.low is None or inner.high is None:
+        return False
+    return outer.low <= inner.low and inner.high <= outer.high
 
 
 def _find_typical(first: FloatArray, second: FloatArray, name: str, alpha: float) -> LookInterval | None:

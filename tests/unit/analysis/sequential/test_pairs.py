@@ -37,6 +37,25 @@ def test_rare_slow_values_that_few_rounds_have_not_met_leave_the_means_open() ->
     assert (many.verdict, many.interval.of) == ("less", "typical")
 
 
+def slow_now_and_then(values: np.ndarray, seed: int, share: float, times: float) -> np.ndarray:
+    return np.where(np.random.default_rng(seed).random(values.size) < share, times * values, values)
+
+
+def test_rare_slow_values_of_a_neighbour_do_not_keep_a_known_difference_open() -> None:
+    values = (
+        slow_now_and_then(draw(mean, 0.005, 400, seed), seed, 0.05, 1.3) for mean, seed in ((1, 3), (1.1, 4))
+    )
+    (pair,) = compare_pairs(make_rounds(*values), alpha=0.05, limit=0.01)
+    assert (pair.verdict, pair.settled, pair.interval.of) == ("more", True, "typical")
+    assert 0.09 < pair.interval.low < 0.1 < pair.interval.high < 0.11
+
+
+def test_means_that_say_more_than_typical_values_are_told() -> None:
+    slower = slow_now_and_then(draw(1.01, 0.001, 400, 4), 4, 0.2, 3)
+    (pair,) = compare_pairs(make_rounds(draw(1.0, 0.001, 400, 3), slower), alpha=0.05, limit=0.01)
+    assert (pair.verdict, pair.settled, pair.interval.of) == ("more", False, "mean")
+
+
 def test_a_difference_is_settled_when_it_is_known_to_a_tenth_of_it() -> None:
     few, many = (
         compare_pairs(make_rounds(draw(1.0, 0.05, n, 1), draw(0.8, 0.05, n, 2)), alpha=0.05, limit=0.01)[0]
