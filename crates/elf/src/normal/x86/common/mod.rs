@@ -11,7 +11,7 @@ use iced_x86::Mnemonic;
 
 use super::WINDOW;
 use super::step::{Numbers, Step, Then, Verb, Way};
-use numbers::{Head, Operand, constant, finish, plain, read_immediate, read_operand};
+use numbers::{Head, Operand, Rest, constant, finish, plain, read_immediate, read_operand};
 use opcodes::{ARITHMETIC, CONDITIONS, FIRST, Opcode, SECOND, Shape, WITH_BYTE, Width};
 pub(super) use plain::{COMPARES, read_plain};
 
@@ -136,11 +136,10 @@ fn read_second(mut head: Head<'_>, second: u8, numbers: &mut Numbers) -> Option<
     finish(
         &head,
         &operand,
-        size,
-        immediate,
-        Verb::Other,
-        false,
-        Then::Next,
+        Rest {
+            width: immediate,
+            ..Rest::of(size)
+        },
         numbers,
     )
 }
@@ -160,11 +159,12 @@ fn read_memory(mut head: Head<'_>, opcode: Opcode, numbers: &mut Numbers) -> Opt
     finish(
         &head,
         &operand,
-        size,
-        opcode.immediate,
-        opcode.verb,
-        opcode.compares,
-        Then::Next,
+        Rest {
+            width: opcode.immediate,
+            verb: opcode.verb,
+            compares: opcode.compares,
+            ..Rest::of(size)
+        },
         numbers,
     )
 }
@@ -243,11 +243,12 @@ fn read_special(mut head: Head<'_>, first: u8, numbers: &mut Numbers) -> Option<
         finish(
             &head,
             &operand,
-            size,
-            width,
-            verb,
-            compares,
-            Then::Next,
+            Rest {
+                width,
+                verb,
+                compares,
+                ..Rest::of(size)
+            },
             numbers,
         )
     };
@@ -258,16 +259,7 @@ fn read_special(mut head: Head<'_>, first: u8, numbers: &mut Numbers) -> Option<
     };
     let verb = ARITHMETIC[usize::from(choice)];
     match (first, choice) {
-        (0x63, _) if head.is_wide() => finish(
-            &head,
-            &operand,
-            4,
-            Width::Nothing,
-            Verb::Other,
-            false,
-            Then::Next,
-            numbers,
-        ),
+        (0x63, _) if head.is_wide() => finish(&head, &operand, Rest::of(4), numbers),
         // With a displacement of 0 it may do nothing.
         (0x8d, _) if !operand.is_register && !head.is_segmented => {
             let is_idle = operand.end > 0
@@ -279,16 +271,7 @@ fn read_special(mut head: Head<'_>, first: u8, numbers: &mut Numbers) -> Option<
             if is_idle {
                 return None;
             }
-            finish(
-                &head,
-                &operand,
-                0,
-                Width::Nothing,
-                Verb::Other,
-                false,
-                Then::Next,
-                numbers,
-            )
+            finish(&head, &operand, Rest::of(0), numbers)
         }
         (0x80 | 0x81, _) => number(whole, verb, choice == 7),
         (0x83, _) => number(Width::Signed, verb, choice == 7),
@@ -302,24 +285,14 @@ fn read_special(mut head: Head<'_>, first: u8, numbers: &mut Numbers) -> Option<
             finish(
                 &head,
                 &operand,
-                8,
-                Width::Nothing,
-                Verb::Other,
-                false,
-                then,
+                Rest {
+                    then,
+                    ..Rest::of(8)
+                },
                 numbers,
             )
         }
-        (0xff, 6) if head.prefix == 0 => finish(
-            &head,
-            &operand,
-            8,
-            Width::Nothing,
-            Verb::Other,
-            false,
-            Then::Next,
-            numbers,
-        ),
+        (0xff, 6) if head.prefix == 0 => finish(&head, &operand, Rest::of(8), numbers),
         _ => None,
     }
 }

@@ -121,16 +121,43 @@ pub(super) fn read_operand(head: &Head<'_>, at: usize) -> Option<Operand> {
     })
 }
 
+/// What is known of an instruction by its opcode.
+pub(super) struct Rest {
+    /// Bytes of its operand in memory.
+    pub(super) size: u16,
+    pub(super) width: Width,
+    pub(super) verb: Verb,
+    pub(super) compares: bool,
+    pub(super) then: Then,
+}
+
+impl Rest {
+    /// Without a constant, and the next instruction comes after it.
+    pub(super) fn of(size: u16) -> Self {
+        Self {
+            size,
+            width: Width::Nothing,
+            verb: Verb::Other,
+            compares: false,
+            then: Then::Next,
+        }
+    }
+}
+
+/// An instruction whose operand ends at `head.at`, where its constant begins if it has one.
 pub(super) fn finish(
     head: &Head<'_>,
     operand: &Operand,
-    size: u16,
-    width: Width,
-    verb: Verb,
-    compares: bool,
-    then: Then,
+    rest: Rest,
     numbers: &mut Numbers,
 ) -> Option<(usize, Step)> {
+    let Rest {
+        size,
+        width,
+        verb,
+        compares,
+        then,
+    } = rest;
     let found = match width {
         Width::Nothing => None,
         width => Some(read_immediate(head, head.at, width)?),
