@@ -14,9 +14,10 @@ mod places;
 mod read;
 mod table;
 mod trouble;
+mod write;
 
 pub use digest::digest;
-pub use path::read_path;
+pub use path::{read_json, read_path};
 pub use places::{Place, find_places};
 pub use read::read_table;
 pub use table::{Build, DataObject, Function, FunctionTable, Library};

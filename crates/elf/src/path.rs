@@ -5,21 +5,29 @@ use std::path::{Path, PathBuf};
 use object::Object;
 
 use crate::image::build::hexadecimal;
-use crate::read::read_table;
+use crate::read::{parse_table, write_table};
 use crate::table::FunctionTable;
 use crate::trouble::Trouble;
 
-/// Reads the table of the program at `path`, with names from its separate debug file where one is found.
+/// Reads the table of the program at `path` as JSON, with names from its separate debug file where one is found.
 ///
 /// Debug files are looked for as gdb does: under `/usr/lib/debug/.build-id`, and by the name in `.gnu_debuglink` beside
 /// the program, in `.debug` beside it, and under `/usr/lib/debug`. One of another build is not taken.
 ///
 /// # Errors
 /// [`Trouble`] where the file cannot be read or is not a program that is understood.
-pub fn read_path(path: &Path) -> Result<FunctionTable, Trouble> {
+pub fn read_json(path: &Path) -> Result<Vec<u8>, Trouble> {
     let bytes = std::fs::read(path).map_err(|why| Trouble::Unreadable(why.to_string()))?;
     let debug = debug_file(path, &bytes);
-    read_table(&bytes, debug.as_deref())
+    write_table(&bytes, debug.as_deref())
+}
+
+/// Reads it as a table: see [`read_json`].
+///
+/// # Errors
+/// As there.
+pub fn read_path(path: &Path) -> Result<FunctionTable, Trouble> {
+    read_json(path).map(|json| parse_table(&json))
 }
 
 fn debug_file(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {

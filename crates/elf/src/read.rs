@@ -1,5 +1,7 @@
 //! From the bytes of a program to its table.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::digest::{digest, mix, spell};
@@ -8,13 +10,16 @@ use crate::image::layout::Layout;
 use crate::image::slots::read_slots;
 use crate::image::symbols::{Place, symbols_of};
 use crate::image::{Image, build};
-use crate::names::{clone_of, shown, tell_apart};
-use crate::normal::{Form, Read, Reference, content_of, read_function};
-use crate::table::{FORM, Function, FunctionTable};
+use crate::names::{shown, tell_apart};
+use crate::normal::{Form, content_of, read_function};
+use crate::table::{FORM, FunctionTable};
 use crate::trouble::Trouble;
+use crate::write::{Names, Piece, quote, quote_all, write_data, write_functions};
 
-/// Functions that one thread reads at a time. The result does not depend on it.
-const PIECE: usize = 256;
+/// Pieces of the code for each thread, so that one that finished early finds more, and the fewest bytes of one.
+/// The result does not depend on them.
+const PIECES: u64 = 8;
+const LEAST_PIECE: u64 = 1 << 15;
 
 /// Reads the table of a program from its bytes, with names from the bytes of its separate debug file if there are any.
 ///
@@ -22,6 +27,16 @@ const PIECE: usize = 256;
 /// [`Trouble`] where `bytes` are not a linked ELF file of an architecture that is understood. A debug file that cannot
 /// be read is named in the table's field `lost`.
 pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, Trouble> {
+    write_table(bytes, debug).map(|json| parse_table(&json))
+}
+
+/// The table that was written.
+pub(crate) fn parse_table(json: &[u8]) -> FunctionTable {
+    serde_json::from_slice(json).expect("what was written is a table")
+}
+
+/// Reads it as JSON: see [`read_table`].
+pub(crate) fn write_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<Vec<u8>, Trouble> {
     let file = parse(bytes)?;
     let image = Image::new(&file)?;
     let mut lost = Vec::new();
@@ -62,39 +77,77 @@ pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, T
         symbols.functions.sort_by_key(|place| place.start);
     }
     let layout = Layout::new(image, symbols, slots);
-    let reads: Vec<Read> = (0..layout.functions.len())
-        .collect::<Vec<_>>()
-        .par_chunks(PIECE)
-        .map(|piece| {
-            let mut form = Form::default();
-            piece
+    let (pieces, (content, data)) = rayon::join(
+        || read_pieces(&layout),
+        || rayon::join(|| whole(&layout), || content_of(&layout)),
+    );
+    let names = Names {
+        functions: quote_all(function_names(&layout.functions, &pieces)),
+        objects: quote_all(tell_apart(
+            layout
+                .objects
                 .iter()
-                .map(|index| read_function(&layout, *index, &mut form))
-                .collect::<Vec<_>>()
-        })
-        .flatten()
-        .collect();
-    let data = content_of(&layout);
-    let names = function_names(&layout.functions, &reads);
-    let data_names: Vec<&str> = data.iter().map(|object| object.name.as_str()).collect();
-    let functions: Vec<Function> = layout
-        .functions
-        .par_iter()
-        .zip(reads)
-        .enumerate()
-        .map(|(index, (place, read))| function(place, read, &names[index], &names, &data_names))
-        .collect();
-    let content = whole(&layout);
-    Ok(FunctionTable {
-        form: FORM,
-        machine: layout.image.machine.name().to_owned(),
-        source: source.to_owned(),
-        content,
-        functions,
-        data,
-        build,
-        lost,
-    })
+                .map(|place| (shown(place.symbol), place.file))
+                .collect(),
+        )),
+        imports: layout
+            .slots
+            .imports()
+            .iter()
+            .map(|symbol| quote(&shown(symbol)))
+            .collect(),
+    };
+    let head = format!(
+        r#"{{"form":{FORM},"machine":{},"source":{},"content":{},"functions":["#,
+        quote(layout.image.machine.name()),
+        quote(source),
+        quote(&content),
+    );
+    let functions = write_functions(&pieces, &layout.functions, &names);
+    let data = write_data(&data, &names);
+    let build = serde_json::to_vec(&build).expect("a build is JSON");
+    let lost = serde_json::to_vec(&lost).expect("texts are JSON");
+    let mut parts: Vec<&[u8]> = vec![head.as_bytes()];
+    parts.extend(functions.iter().map(Vec::as_slice));
+    parts.extend([br#"],"data":["#, data.as_slice()]);
+    parts.extend([br#"],"build":"#, build.as_slice()]);
+    parts.extend([br#","lost":"#, lost.as_slice(), b"}"]);
+    Ok(parts.concat())
+}
+
+fn read_pieces(layout: &Layout<'_>) -> Vec<Piece> {
+    part(&layout.functions)
+        .into_par_iter()
+        .map_init(
+            || Form::new(layout),
+            |form, range| Piece {
+                first: range.start,
+                reads: range
+                    .map(|index| read_function(layout, index, form))
+                    .collect(),
+                used: form.take_used(),
+            },
+        )
+        .collect()
+}
+
+/// Functions in rows of about the same number of bytes.
+fn part(functions: &[Place<'_>]) -> Vec<Range<usize>> {
+    let length = |place: &Place<'_>| place.end - place.start;
+    let whole = functions
+        .iter()
+        .fold(0u64, |sum, place| sum.saturating_add(length(place)));
+    let most = (whole / (PIECES * rayon::current_num_threads() as u64)).max(LEAST_PIECE);
+    let mut pieces = Vec::new();
+    let (mut first, mut bytes) = (0, 0u64);
+    for (index, place) in functions.iter().enumerate() {
+        bytes = bytes.saturating_add(length(place));
+        if bytes >= most || index + 1 == functions.len() {
+            pieces.push(first..index + 1);
+            (first, bytes) = (index + 1, 0);
+        }
+    }
+    pieces
 }
 
 fn parse(bytes: &[u8]) -> Result<object::File<'_>, Trouble> {
@@ -116,51 +169,20 @@ fn unnamed<'a>(frames: Vec<Place<'a>>, named: &[Place<'a>]) -> Vec<Place<'a>> {
 }
 
 /// Names that occur once. What has no symbol is named by its content, which a move does not change.
-fn function_names(functions: &[Place<'_>], reads: &[Read]) -> Vec<String> {
+fn function_names(functions: &[Place<'_>], pieces: &[Piece]) -> Vec<String> {
+    let reads = pieces.iter().flat_map(|piece| &piece.reads);
     let names = functions.iter().zip(reads).map(|(place, read)| {
         let name = if place.symbol.is_empty() {
-            format!("nameless-{:012x}", read.code.0 >> 16)
+            // Twelve digits of its digest.
+            let digits = spell(read.code);
+            let digits = digits[..12].iter().map(|digit| char::from(*digit));
+            "nameless-".chars().chain(digits).collect()
         } else {
             shown(place.symbol)
         };
         (name, place.file)
     });
     tell_apart(names.collect())
-}
-
-fn function(
-    place: &Place<'_>,
-    read: Read,
-    name: &str,
-    names: &[String],
-    data: &[&str],
-) -> Function {
-    let told = |references: Vec<Reference>| {
-        references
-            .into_iter()
-            .map(|reference| match reference {
-                Reference::Function(index) => names[index].clone(),
-                Reference::Object(index) => data[index].to_owned(),
-                Reference::Import(symbol) => shown(&symbol),
-            })
-            .collect()
-    };
-    Function {
-        name: name.to_owned(),
-        code: spell(read.code),
-        code_without_lines: read.without_lines.map(spell),
-        code_without_names: read.without_names.map(spell),
-        size: place.end - place.start,
-        instructions: read.instructions,
-        loops: read.loops,
-        symbol: place.symbol.to_owned(),
-        clone_of: clone_of(place.symbol),
-        file: place.file.map(str::to_owned),
-        aliases: place.aliases.iter().map(|alias| shown(alias)).collect(),
-        calls: told(read.calls),
-        refers_to: told(read.refers_to),
-        constants: read.constants,
-    }
 }
 
 /// Digest of the bytes of all code and data, and of the libraries that the program needs.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A program's functions, data and build.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct FunctionTable {
     /// The version of the normal form: digests of different versions cannot be compared.
     pub form: u32,
@@ -24,18 +24,18 @@ pub struct FunctionTable {
 }
 
 /// One function. Names that are called or referred to are those in the field `name` of their rows, or of imports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Function {
     /// Its name, once in a table: demangled, a duplicate with its file or a number.
     pub name: String,
     /// Digest of its code in the normal form.
     pub code: String,
     /// The same with line numbers that the compiler put in left out; null where it holds none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub code_without_lines: Option<String>,
     /// The same with names of this program's functions and data left out, which a renaming changes; null where it names
     /// none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub code_without_names: Option<String>,
     /// Bytes.
     pub size: u64,
@@ -46,27 +46,27 @@ pub struct Function {
     /// The symbol in the file; empty where the file has no symbol.
     pub symbol: String,
     /// The function of which the compiler made this one: a part, a cold part, a clone for constants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub clone_of: Option<String>,
     /// The source file, where the symbol table names it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub file: Option<String>,
     /// Other names of the same code.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub aliases: Vec<String>,
     /// Whom it calls, directly or by a jump at its end, each once, in the order in which the code first does.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub calls: Vec<String>,
     /// Named data and functions whose address it takes, each once, in the same order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub refers_to: Vec<String>,
     /// Immediate operands that are not addresses, each once, ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub constants: Vec<i64>,
 }
 
 /// Data with a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct DataObject {
     /// Its name, once in a table.
     pub name: String,

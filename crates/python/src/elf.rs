@@ -9,12 +9,9 @@ use pyo3::types::PyBytes;
 /// The table of a program as JSON.
 #[pyfunction]
 fn read_function_table(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
-    let json = py.detach(|| {
-        let table = datamill_elf::read_path(&path).map_err(|trouble| trouble.to_string())?;
-        serde_json::to_vec(&table).map_err(|why| why.to_string())
-    });
+    let json = py.detach(|| datamill_elf::read_json(&path));
     json.map(|json| PyBytes::new(py, &json))
-        .map_err(PyValueError::new_err)
+        .map_err(|trouble| PyValueError::new_err(trouble.to_string()))
 }
 
 /// The places of return addresses in a program as JSON.

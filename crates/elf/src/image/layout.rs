@@ -1,6 +1,7 @@
 //! What stands at an address: a function, named data, a name of another file, or a nameless place.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::slots::{Slot, Slots, slot_of_stub};
 use super::starts::Starts;
@@ -15,12 +16,25 @@ pub(crate) enum Target<'t> {
     Function(usize, u64),
     /// The data of that index, and how far into them.
     Object(usize, u64),
-    /// A name in another file.
-    Import(&'t str),
+    /// The name in another file of that index.
+    Import(usize),
     /// A place without a name.
     Place(&'t Section<'t>),
     /// Nothing that is loaded.
     Nowhere,
+}
+
+/// What stubs mean that jump to functions of other files: one each 16 bytes.
+struct Stubs {
+    start: u64,
+    /// None of what is neither a function nor a name.
+    targets: Vec<Option<Stub>>,
+}
+
+#[derive(Clone, Copy)]
+enum Stub {
+    Function(usize, u64),
+    Import(usize),
 }
 
 /// The image with its functions and data.
@@ -30,6 +44,9 @@ pub(crate) struct Layout<'a> {
     pub(crate) objects: Vec<Place<'a>>,
     pub(crate) marks: Vec<(u64, bool)>,
     pub(crate) slots: Slots<'a>,
+    /// Where most code lies.
+    text: Range<u64>,
+    stubs: Vec<Stubs>,
     /// Names of where sections begin and end, ascending by their addresses.
     boundaries: Vec<(u64, &'a str)>,
     function_starts: Starts,
@@ -48,7 +65,7 @@ impl<'a> Layout<'a> {
             |places: &[Place<'a>]| Starts::new(places.iter().map(|place| place.start).collect());
         let mut boundaries: Vec<_> = symbols.boundaries.into_iter().collect();
         boundaries.sort_unstable();
-        Self {
+        let mut layout = Self {
             function_starts: starts(&symbols.functions),
             object_starts: starts(&symbols.objects),
             function_stems: stems(&symbols.functions),
@@ -57,13 +74,53 @@ impl<'a> Layout<'a> {
             objects: symbols.objects,
             marks: symbols.marks,
             boundaries,
+            text: image.text(),
             image,
             slots,
-        }
+            stubs: Vec::new(),
+        };
+        layout.stubs = layout.read_stubs();
+        layout
+    }
+
+    /// Stubs are called far more often than there are any.
+    fn read_stubs(&self) -> Vec<Stubs> {
+        let are_stubs = |section: &&Section<'a>| {
+            section.holding == Holding::Code && section.name.starts_with(".plt")
+        };
+        let sections = self.image.sections.iter().filter(are_stubs);
+        sections
+            .map(|section| Stubs {
+                start: section.address,
+                targets: (0..section.bytes.len() as u64 / 16)
+                    .map(|index| match self.resolve(section.address + 16 * index) {
+                        Target::Function(index, offset) => Some(Stub::Function(index, offset)),
+                        Target::Import(index) => Some(Stub::Import(index)),
+                        _ => None,
+                    })
+                    .collect(),
+            })
+            .collect()
     }
 
     /// What `address` means. A word that the loader fills means what it will hold, a stub what it jumps to.
     pub(crate) fn resolve(&self, address: u64) -> Target<'_> {
+        if self.text.contains(&address)
+            && let Some(target) = within(&self.functions, &self.function_starts, address)
+        {
+            return Target::Function(target.0, target.1);
+        }
+        for stubs in &self.stubs {
+            let distance = address.wrapping_sub(stubs.start);
+            if distance % 16 == 0
+                && let Some(Some(stub)) = stubs.targets.get((distance / 16) as usize)
+            {
+                return match *stub {
+                    Stub::Function(index, offset) => Target::Function(index, offset),
+                    Stub::Import(index) => Target::Import(index),
+                };
+            }
+        }
         let Some(section) = self.image.section_at(address) else {
             return Target::Nowhere;
         };
@@ -91,7 +148,7 @@ impl<'a> Layout<'a> {
     /// What the word at `slot` will hold, if the file or the loader says so.
     fn held(&self, slot: u64) -> Option<Target<'_>> {
         let address = match self.slots.at(slot) {
-            Some(Slot::Name(name)) => return Some(Target::Import(name)),
+            Some(Slot::Import(index)) => return Some(Target::Import(index)),
             Some(Slot::Here(address)) => address,
             None => self
                 .image

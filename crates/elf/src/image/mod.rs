@@ -7,6 +7,8 @@ pub(crate) mod slots;
 mod starts;
 pub(crate) mod symbols;
 
+use std::ops::Range;
+
 use object::{Architecture, Object, ObjectKind, ObjectSection, SectionFlags, SectionKind};
 
 use crate::trouble::Trouble;
@@ -69,6 +71,8 @@ pub(crate) struct Image<'a> {
     pub(crate) sections: Vec<Section<'a>>,
     /// The first address after all sections.
     end: u64,
+    /// The largest sections that no other overlaps, which most addresses lie in.
+    largest: Vec<usize>,
     /// What i386 counts addresses of data from.
     pub(crate) offset_table: Option<u64>,
 }
@@ -114,6 +118,7 @@ impl<'a> Image<'a> {
         Ok(Self {
             machine,
             movable,
+            largest: find_largest(&sections),
             sections,
             end,
             offset_table,
@@ -127,11 +132,26 @@ impl<'a> Image<'a> {
         if address < self.sections.first()?.address || address >= self.end {
             return None;
         }
+        for index in &self.largest {
+            let section = &self.sections[*index];
+            if address.wrapping_sub(section.address) < section.size {
+                return Some(section);
+            }
+        }
         let after = self
             .sections
             .partition_point(|section| section.address <= address);
         let section = self.sections.get(after.checked_sub(1)?)?;
         (address - section.address < section.size).then_some(section)
+    }
+
+    /// Where the largest section of code lies that no other overlaps; empty where there is none.
+    pub(crate) fn text(&self) -> Range<u64> {
+        let sections = self.largest.iter().map(|index| &self.sections[*index]);
+        let mut code = sections.filter(|section| section.holding == Holding::Code);
+        code.next().map_or(0..0, |section| {
+            section.address..section.address + section.size
+        })
     }
 
     /// The bytes from `address` to the end of its section; none in a section of zeros.
@@ -152,6 +172,21 @@ impl<'a> Image<'a> {
             ))),
         }
     }
+}
+
+/// The three largest sections among those that end before the next begins.
+fn find_largest(sections: &[Section<'_>]) -> Vec<usize> {
+    let mut apart: Vec<usize> = (0..sections.len())
+        .filter(|index| {
+            let section = &sections[*index];
+            sections
+                .get(index + 1)
+                .is_none_or(|next| next.address >= section.address + section.size)
+        })
+        .collect();
+    apart.sort_by_key(|index| std::cmp::Reverse(sections[*index].size));
+    apart.truncate(3);
+    apart
 }
 
 fn loaded<'a>(section: &object::Section<'a, '_>) -> Option<Section<'a>> {

@@ -1,45 +1,56 @@
 //! Words that the loader fills, and the stubs that jump through them.
 
+use std::collections::HashMap;
+
 use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
 use super::{Image, Machine};
 
 /// What the loader writes into a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Slot<'a> {
-    /// The address of a name in another file.
-    Name(&'a str),
+pub(crate) enum Slot {
+    /// The address of a name in another file, by its index among them.
+    Import(usize),
     /// An address in this file.
     Here(u64),
 }
 
 /// Words that the loader fills, ascending by their addresses: most questions are about neighbours.
 #[derive(Default)]
-pub(crate) struct Slots<'a>(Vec<(u64, Slot<'a>)>);
+pub(crate) struct Slots<'a> {
+    words: Vec<(u64, Slot)>,
+    imports: Vec<&'a str>,
+}
 
 impl<'a> Slots<'a> {
     /// What the loader writes into the word at `address`.
-    pub(crate) fn at(&self, address: u64) -> Option<Slot<'a>> {
+    pub(crate) fn at(&self, address: u64) -> Option<Slot> {
         let index = self
-            .0
+            .words
             .binary_search_by_key(&address, |(address, _)| *address)
             .ok()?;
-        Some(self.0[index].1)
+        Some(self.words[index].1)
+    }
+
+    /// Names in other files, each once.
+    pub(crate) fn imports(&self) -> &[&'a str] {
+        &self.imports
     }
 
     /// The words from `start` up to `end`, which is left out.
-    pub(crate) fn between(&self, start: u64, end: u64) -> &[(u64, Slot<'a>)] {
-        let first = self.0.partition_point(|(address, _)| *address < start);
-        let after = first + self.0[first..].partition_point(|(address, _)| *address < end);
-        &self.0[first..after]
+    pub(crate) fn between(&self, start: u64, end: u64) -> &[(u64, Slot)] {
+        let first = self.words.partition_point(|(address, _)| *address < start);
+        let after = first + self.words[first..].partition_point(|(address, _)| *address < end);
+        &self.words[first..after]
     }
 }
 
 /// Words that the loader fills.
 pub(crate) fn read_slots<'a>(file: &'a object::File<'a>, image: &Image<'a>) -> Slots<'a> {
-    let mut slots = Vec::new();
+    let (mut words, mut imports) = (Vec::new(), Vec::new());
+    let mut known: HashMap<&'a str, usize> = HashMap::new();
     let Some(relocations) = file.dynamic_relocations() else {
-        return Slots(slots);
+        return Slots::default();
     };
     let table = file.dynamic_symbol_table();
     for (address, relocation) in relocations {
@@ -55,7 +66,12 @@ pub(crate) fn read_slots<'a>(file: &'a object::File<'a>, image: &Image<'a>) -> S
                     Slot::Here(symbol.address().wrapping_add_signed(relocation.addend()))
                 } else {
                     match symbol.name() {
-                        Ok(name) if !name.is_empty() => Slot::Name(name),
+                        Ok(name) if !name.is_empty() => {
+                            Slot::Import(*known.entry(name).or_insert_with(|| {
+                                imports.push(name);
+                                imports.len() - 1
+                            }))
+                        }
                         _ => continue,
                     }
                 }
@@ -67,13 +83,13 @@ pub(crate) fn read_slots<'a>(file: &'a object::File<'a>, image: &Image<'a>) -> S
                 None => continue,
             },
         };
-        slots.push((address, slot));
+        words.push((address, slot));
     }
     // The loader goes through them in order: of two for one word the last one holds.
-    slots.reverse();
-    slots.sort_by_key(|(address, _)| *address);
-    slots.dedup_by_key(|(address, _)| *address);
-    Slots(slots)
+    words.reverse();
+    words.sort_by_key(|(address, _)| *address);
+    words.dedup_by_key(|(address, _)| *address);
+    Slots { words, imports }
 }
 
 /// The word through which the stub at `address` jumps.

@@ -6,31 +6,36 @@ use std::collections::HashMap;
 ///
 /// `names` are the names and files of places in the order of their addresses.
 pub(crate) fn tell_apart(names: Vec<(String, Option<&str>)>) -> Vec<String> {
-    let plain = counts(names.iter().map(|(name, _)| name.as_str()));
+    let plain = Occurrences::count(names.iter().map(|(name, _)| name.as_str()));
+    let mut are_filed = false;
     let with_file: Vec<String> = names
-        .iter()
-        .map(|(name, file)| match file {
-            Some(file) if plain[name.as_str()] > 1 => format!("{name} ({})", without_unit(file)),
-            _ => name.clone(),
+        .into_iter()
+        .zip(&plain.of)
+        .map(|((name, file), which)| match file {
+            Some(file) if plain.counts[*which] > 1 => {
+                are_filed = true;
+                format!("{name} ({})", without_unit(file))
+            }
+            _ => name,
         })
         .collect();
-    let total = counts(with_file.iter().map(String::as_str));
-    let mut seen: HashMap<&str, u32> = HashMap::new();
-    let mut told = Vec::with_capacity(with_file.len());
-    for name in &with_file {
-        if total[name.as_str()] == 1 {
-            told.push(name.clone());
-            continue;
-        }
-        let number = seen.entry(name).or_insert(0);
-        *number += 1;
-        told.push(if *number == 1 {
-            name.clone()
-        } else {
-            format!("{name} #{number}")
-        });
-    }
-    told
+    let total = if are_filed {
+        Occurrences::count(with_file.iter().map(String::as_str))
+    } else {
+        plain
+    };
+    let mut seen = vec![0; total.counts.len()];
+    with_file
+        .into_iter()
+        .zip(total.of)
+        .map(|(name, which)| {
+            seen[which] += 1;
+            match seen[which] {
+                1 => name,
+                number => format!("{name} #{number}"),
+            }
+        })
+        .collect()
 }
 
 /// The crate of one of rustc's units of code, `walk.0123456789abcdef-cgu.07`: hash and number change between builds.
@@ -50,12 +55,29 @@ fn without_unit(file: &str) -> &str {
     }
 }
 
-fn counts<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, u32> {
-    let mut counts = HashMap::new();
-    for name in names {
-        *counts.entry(name).or_insert(0) += 1;
+/// How often names occur.
+struct Occurrences {
+    /// Which of the different names each is.
+    of: Vec<usize>,
+    counts: Vec<u32>,
+}
+
+impl Occurrences {
+    fn count<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> Self {
+        let mut known: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+        let mut counts = Vec::new();
+        let of = names
+            .map(|name| {
+                let which = *known.entry(name).or_insert(counts.len());
+                if which == counts.len() {
+                    counts.push(0);
+                }
+                counts[which] += 1;
+                which
+            })
+            .collect();
+        Self { of, counts }
     }
-    counts
 }
 
 #[cfg(test)]

@@ -3,39 +3,35 @@
 use rayon::prelude::*;
 
 use super::texts::text_in;
-use crate::digest::digest;
+use crate::digest::mix;
 use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
 use crate::image::slots::Slot;
-use crate::names::{shown, tell_apart};
-use crate::table::DataObject;
 
-/// Data with their digests, in the order of their addresses.
+/// What is known of named data but their names.
+pub(crate) struct Content<'a> {
+    pub(crate) digest: (u64, u64),
+    pub(crate) size: u64,
+    pub(crate) section: &'a str,
+}
+
+/// Named data with their digests, in the order of their addresses.
 ///
 /// A word that the loader fills counts as what it will hold. Where the linker fixed addresses, an aligned word that is
 /// the address of code or data counts as that. Data that begin as zeros are known by their
 /// size, data that the file cannot show whole by what it shows.
-pub(crate) fn content_of(layout: &Layout<'_>) -> Vec<DataObject> {
-    let names = tell_apart(
-        layout
-            .objects
-            .iter()
-            .map(|place| (shown(place.symbol), place.file))
-            .collect(),
-    );
+pub(crate) fn content_of<'a>(layout: &Layout<'a>) -> Vec<Content<'a>> {
     layout
         .objects
         .par_iter()
-        .zip(names)
-        .map_init(Vec::new, |form, (place, name)| {
+        .map_init(Vec::new, |form, place| {
             form.clear();
             let section = layout.image.section_at(place.start);
             write(layout, place.start, place.end, form);
-            DataObject {
-                name,
-                content: digest(form),
+            Content {
+                digest: mix(form),
                 size: place.end - place.start,
-                section: section.map_or("", |section| section.name).to_owned(),
+                section: section.map_or("", |section| section.name),
             }
         })
         .collect()
@@ -85,7 +81,7 @@ fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>
 }
 
 /// What the word at `address` points to.
-fn pointed<'l>(layout: &'l Layout<'_>, address: u64) -> Option<Slot<'l>> {
+fn pointed(layout: &Layout<'_>, address: u64) -> Option<Slot> {
     if let Some(slot) = layout.slots.at(address) {
         return Some(slot);
     }
@@ -115,21 +111,22 @@ fn is_label(layout: &Layout<'_>, address: u64, value: u64) -> bool {
         })
 }
 
-fn point(layout: &Layout<'_>, target: Slot<'_>, form: &mut Vec<u8>) {
+fn point(layout: &Layout<'_>, target: Slot, form: &mut Vec<u8>) {
     let mut named = |kind: u8, name: &str, offset: u64| {
         form.push(kind);
         form.extend_from_slice(name.as_bytes());
         form.push(0);
         form.extend_from_slice(&offset.to_le_bytes());
     };
+    let imports = layout.slots.imports();
     let address = match target {
-        Slot::Name(name) => return named(b'N', name, 0),
+        Slot::Import(index) => return named(b'N', imports[index], 0),
         Slot::Here(address) => address,
     };
     match layout.resolve(address) {
         Target::Function(index, offset) => named(b'F', &layout.function_stems[index], offset),
         Target::Object(index, offset) => named(b'O', &layout.object_stems[index], offset),
-        Target::Import(name) => named(b'N', name, 0),
+        Target::Import(index) => named(b'N', imports[index], 0),
         Target::Place(section) => {
             named(b'S', section.name, 0);
             let bytes = layout.image.bytes_from(address).unwrap_or_default();

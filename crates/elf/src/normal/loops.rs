@@ -1,5 +1,7 @@
 //! Loops of a function.
 
+use super::ranks::Ranks;
+
 /// A jump inside a function, by the numbers of instructions.
 #[derive(Clone, Copy)]
 pub(super) struct Jump {
@@ -14,6 +16,12 @@ pub(super) struct Flow {
     pub(super) jumps: Vec<Jump>,
     /// Instructions after which the next is not reached, ascending.
     pub(super) ends: Vec<u32>,
+    starts: Ranks,
+    /// The blocks that may come after each block: their numbers, and how many those of the blocks up to it are.
+    targets: Vec<u32>,
+    ranges: Vec<u32>,
+    states: Vec<u8>,
+    stack: Vec<(u32, u32)>,
 }
 
 impl Flow {
@@ -27,28 +35,35 @@ impl Flow {
     ///
     /// For code whose loops have one entry each this is the number of natural loops.
     /// Source: Aho, Lam, Sethi, Ullman, Compilers, 9.6.
-    pub(super) fn count_loops(&self, count: u32) -> u32 {
+    pub(super) fn count_loops(&mut self, count: u32) -> u32 {
         if !self.jumps.iter().any(|jump| jump.to <= jump.from) {
             return 0;
         }
-        let mut starts: Vec<u32> = vec![0];
-        starts.extend(self.jumps.iter().flat_map(|jump| [jump.to, jump.from + 1]));
-        starts.extend(self.ends.iter().map(|end| end + 1));
-        starts.sort_unstable();
-        starts.dedup();
-        starts.retain(|start| *start < count);
-        let block_of = |instruction: u32| starts.partition_point(|start| *start <= instruction) - 1;
-        let (mut targets, mut ranges) = (
-            Vec::with_capacity(self.jumps.len() * 2),
-            Vec::with_capacity(starts.len()),
-        );
+        self.starts.begin(count as usize);
+        let after = self.ends.iter().map(|end| end + 1);
+        let starts = self.jumps.iter().flat_map(|jump| [jump.to, jump.from + 1]);
+        for start in starts
+            .chain(after)
+            .chain([0])
+            .filter(|start| *start < count)
+        {
+            self.starts.insert(start as usize);
+        }
+        let blocks = self.starts.count();
+        self.list_targets(count, blocks);
+        self.walk(blocks)
+    }
+
+    fn list_targets(&mut self, count: u32, blocks: u32) {
+        self.targets.clear();
+        self.ranges.clear();
         let (mut next_jump, mut next_end) = (0, 0);
-        for block in 0..starts.len() {
-            let end = starts.get(block + 1).copied().unwrap_or(count);
-            let begin = targets.len();
+        let ends = self.starts.numbers().skip(1).chain([count]);
+        for (block, end) in (0..blocks).zip(ends) {
             while let Some(jump) = self.jumps.get(next_jump).filter(|jump| jump.from < end) {
                 if jump.to < count {
-                    targets.push(block_of(jump.to));
+                    // A block begins there.
+                    self.targets.push(self.starts.before(jump.to as usize));
                 }
                 next_jump += 1;
             }
@@ -58,46 +73,56 @@ impl Flow {
                 next_end += 1;
             }
             if falls {
-                targets.push(block + 1);
+                self.targets.push(block + 1);
             }
-            ranges.push(begin..targets.len());
+            self.ranges.push(self.targets.len() as u32);
         }
-        walk(&targets, &ranges)
     }
-}
 
-fn walk(targets: &[usize], ranges: &[std::ops::Range<usize>]) -> u32 {
-    const NEW: u8 = 0;
-    const OPEN: u8 = 1;
-    const LEFT: u8 = 2;
-    let mut states = vec![NEW; ranges.len()];
-    let mut heads = vec![false; ranges.len()];
-    let mut stack: Vec<(usize, usize)> = Vec::new();
-    for root in 0..ranges.len() {
-        if states[root] != NEW {
-            continue;
-        }
-        states[root] = OPEN;
-        stack.push((root, ranges[root].start));
-        while let Some((block, next)) = stack.last_mut() {
-            if *next == ranges[*block].end {
-                states[*block] = LEFT;
-                stack.pop();
+    fn walk(&mut self, blocks: u32) -> u32 {
+        const NEW: u8 = 0;
+        const OPEN: u8 = 1;
+        const LEFT: u8 = 2;
+        /// A block that a loop goes back to.
+        const HEAD: u8 = 4;
+        let first = |ranges: &[u32], block: u32| match block {
+            0 => 0,
+            block => ranges[block as usize - 1],
+        };
+        self.states.clear();
+        self.states.resize(blocks as usize, NEW);
+        let mut heads = 0;
+        for root in 0..blocks {
+            if self.states[root as usize] != NEW {
                 continue;
             }
-            let target = targets[*next];
-            *next += 1;
-            match states[target] {
-                OPEN => heads[target] = true,
-                NEW => {
-                    states[target] = OPEN;
-                    stack.push((target, ranges[target].start));
+            self.states[root as usize] = OPEN;
+            self.stack.push((root, first(&self.ranges, root)));
+            while let Some((block, next)) = self.stack.last_mut() {
+                if *next == self.ranges[*block as usize] {
+                    self.states[*block as usize] = LEFT;
+                    self.stack.pop();
+                    continue;
                 }
-                _ => {}
+                let target = self.targets[*next as usize];
+                *next += 1;
+                let state = &mut self.states[target as usize];
+                match *state {
+                    // Each is counted once.
+                    OPEN => {
+                        *state = OPEN | HEAD;
+                        heads += 1;
+                    }
+                    NEW => {
+                        *state = OPEN;
+                        self.stack.push((target, first(&self.ranges, target)));
+                    }
+                    _ => {}
+                }
             }
         }
+        heads
     }
-    heads.iter().filter(|head| **head).count() as u32
 }
 
 #[cfg(test)]
@@ -108,6 +133,7 @@ mod tests {
         Flow {
             jumps: jumps.iter().map(|&(from, to)| Jump { from, to }).collect(),
             ends: ends.to_vec(),
+            ..Flow::default()
         }
     }
 

@@ -30,12 +30,13 @@ mod data;
 mod form;
 mod lines;
 mod loops;
+mod ranks;
 mod riscv;
 mod texts;
 mod x86;
 
-pub(crate) use data::content_of;
-pub(crate) use form::{Form, Read, Reference};
+pub(crate) use data::{Content, content_of};
+pub(crate) use form::{Form, Read, Reference, Used};
 
 use crate::image::Machine;
 use crate::image::layout::Layout;
@@ -44,8 +45,8 @@ use crate::image::layout::Layout;
 pub(crate) fn read_function(layout: &Layout<'_>, index: usize, form: &mut Form) -> Read {
     let place = &layout.functions[index];
     let length = usize::try_from(place.end - place.start).unwrap_or(0);
-    let code = layout.image.bytes_from(place.start).unwrap_or_default();
-    let code = &code[..length.min(code.len())];
+    let section = layout.image.bytes_from(place.start).unwrap_or_default();
+    let code = &section[..length.min(section.len())];
     form.begin(
         index,
         place.start,
@@ -53,8 +54,8 @@ pub(crate) fn read_function(layout: &Layout<'_>, index: usize, form: &mut Form) 
         uses_boundaries(place.symbol),
     );
     match layout.image.machine {
-        Machine::X86_64 => x86::read(layout, code, place.start, 64, form),
-        Machine::I386 => x86::read(layout, code, place.start, 32, form),
+        Machine::X86_64 => x86::read(layout, section, code.len(), place.start, 64, form),
+        Machine::I386 => x86::read(layout, section, code.len(), place.start, 32, form),
         Machine::Aarch64 => aarch64::read(layout, code, place.start, form),
         Machine::Arm => arm::read(layout, code, place.start, place.thumb, form),
         Machine::Riscv64 => riscv::read(layout, code, place.start, form),

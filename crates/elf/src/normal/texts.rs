@@ -1,15 +1,38 @@
 //! What nameless constants hold.
 
-use std::ffi::CStr;
-
 /// The text at the beginning of `bytes` up to its zero, if it is one of at most 4096 bytes.
 pub(super) fn text_in(bytes: &[u8]) -> Option<&[u8]> {
-    let text = CStr::from_bytes_until_nul(&bytes[..bytes.len().min(4097)]).ok()?;
-    let text = text.to_bytes();
-    text.iter()
-        .all(|byte| *byte >= 0x20 && *byte != 0x7f || b"\t\n\r\x1b\x07\x08\x0b\x0c".contains(byte))
-        .then_some(text)
+    let bytes = &bytes[..bytes.len().min(4097)];
+    let plain = 8 * bytes
+        .chunks_exact(8)
+        .take_while(|eight| are_plain(eight))
+        .count();
+    let mut rest = bytes[plain..].iter();
+    let end = plain + rest.position(|byte| !IS_TEXT[usize::from(*byte)])?;
+    (bytes[end] == 0).then_some(&bytes[..end])
 }
+
+/// Whether none of eight bytes is a control character.
+///
+/// Source: S. E. Anderson, Bit Twiddling Hacks, "Determine if a word has a byte less than n".
+fn are_plain(eight: &[u8]) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(eight.try_into().unwrap_or_default());
+    let has_less =
+        |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word & (EACH << 7) != 0;
+    !has_less(word, 0x20) && !has_less(word ^ (EACH * 0x7f), 1)
+}
+
+/// Which bytes texts may hold.
+const IS_TEXT: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0x07;
+    while byte < 256 {
+        table[byte] = byte >= 0x20 && byte != 0x7f || matches!(byte, 0x07..=0x0d | 0x1b);
+        byte += 1;
+    }
+    table
+};
 
 /// Whether a text names a source file, as `__FILE__` does.
 pub(super) fn names_source(text: &[u8]) -> bool {
@@ -17,7 +40,9 @@ pub(super) fn names_source(text: &[u8]) -> bool {
         b".c", b".h", b".cc", b".hh", b".cpp", b".hpp", b".cxx", b".hxx", b".C", b".inc", b".y",
         b".l", b".ipp", b".tcc", b".rs", b".S",
     ];
+    // Most texts have no end of a name: the longest are four bytes.
     text.len() > 2
+        && text[text.len().saturating_sub(4)..].contains(&b'.')
         && !text.contains(&b' ')
         && !text.contains(&b'%')
         && ENDS.iter().any(|end| text.ends_with(end))
@@ -32,6 +57,12 @@ mod tests {
         assert_eq!(text_in(b"usage: %s\n\0rest"), Some(&b"usage: %s\n"[..]));
         assert_eq!(text_in(b"\x01\x02\0"), None);
         assert_eq!(text_in(b"no end"), None);
+        for byte in 1..=u8::MAX {
+            let text = [&b"0123456789"[..], &[byte], b"0123456789\0rest"].concat();
+            let is_text =
+                byte >= 0x20 && byte != 0x7f || b"\t\n\r\x1b\x07\x08\x0b\x0c".contains(&byte);
+            assert_eq!(text_in(&text), is_text.then_some(&text[..21]), "{byte:#x}");
+        }
     }
 
     #[test]

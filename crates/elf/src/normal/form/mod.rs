@@ -2,50 +2,59 @@
 
 mod nameless;
 
+use std::ops::Range;
+
 use nameless::Entries;
 
 use super::lines::Lines;
 use super::loops::{Flow, Jump};
+use super::ranks::Ranks;
 use crate::digest::mix;
 use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
 
-/// What a function calls or takes the address of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// What a function calls or takes the address of, by its index among those of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reference {
-    /// The function of that index.
     Function(usize),
-    /// The data of that index.
     Object(usize),
     /// A symbol of another file.
-    Import(String),
+    Import(usize),
 }
 
-/// What was read of a function.
+/// What was read of a function. Lists are pieces of those that its `Form` keeps, one function's behind the other's.
 pub(crate) struct Read {
     pub(crate) code: (u64, u64),
     pub(crate) without_lines: Option<(u64, u64)>,
     pub(crate) without_names: Option<(u64, u64)>,
     pub(crate) instructions: u32,
     pub(crate) loops: u32,
+    pub(crate) calls: usize,
+    pub(crate) refers_to: usize,
+    pub(crate) constants: usize,
+}
+
+/// What functions in a row call, refer to and use as constants.
+#[derive(Default)]
+pub(crate) struct Used {
     pub(crate) calls: Vec<Reference>,
     pub(crate) refers_to: Vec<Reference>,
     pub(crate) constants: Vec<i64>,
 }
 
 /// A form that is written, one function after the other.
-#[derive(Default)]
 pub(crate) struct Form {
     /// Which function it is.
     index: usize,
     start: u64,
+    length: usize,
     bytes: Vec<u8>,
-    /// The number of the instruction at each byte of the code; `UNKNOWN` in the middle of one.
-    numbers: Vec<u32>,
-    instructions: u32,
+    /// The bytes of the code at which instructions begin.
+    begun: Ranks,
+    /// Those of instructions that the form leaves out, ascending.
+    idle: Vec<usize>,
     kept: u32,
-    /// Where the form waits for the number of an instruction: position, byte of the code, number of the jump.
-    waiting: Vec<(usize, u32, Option<u32>)>,
+    waiting: Vec<Waiting>,
     /// Tables of jumps that no jump has used, by their addresses.
     tables: Vec<(u64, Entries)>,
     /// How many entries the last comparison allows.
@@ -62,21 +71,94 @@ pub(crate) struct Form {
     /// Where the form names functions and data of this program: position and bytes.
     names: Vec<(usize, usize)>,
     without_names: Vec<u8>,
-    calls: Vec<Reference>,
-    refers_to: Vec<Reference>,
-    constants: Vec<i64>,
+    called: Known,
+    referred: Known,
+    /// Constants of this function that were seen lately, which need not be noted again.
+    lately: [i64; 64],
+    used: Used,
+    /// Where those of this function begin.
+    constants: usize,
+}
+
+/// Where the form waits for the number of an instruction.
+struct Waiting {
+    /// In the form.
+    position: usize,
+    /// In the code.
+    offset: u32,
+    /// The number of the jump that leads there; `UNKNOWN` where none does.
+    from: u32,
+}
+
+/// Which functions, data and imports were noted of the function that is read.
+#[derive(Default)]
+struct Known {
+    /// The last function that noted each, from 1 on.
+    by: Vec<u32>,
+    /// How many were noted.
+    count: usize,
+}
+
+impl Known {
+    /// Whether it is noted for the first time.
+    fn is_new(&mut self, place: usize, function: usize) -> bool {
+        let function = function as u32 + 1;
+        let is_new = self.by[place] != function;
+        self.by[place] = function;
+        self.count += usize::from(is_new);
+        is_new
+    }
 }
 
 const UNKNOWN: u32 = u32::MAX;
 
 impl Form {
+    /// A form for functions of a program.
+    pub(crate) fn new(layout: &Layout<'_>) -> Self {
+        let places = layout.functions.len() + layout.objects.len() + layout.slots.imports().len();
+        let known = || Known {
+            by: vec![0; places],
+            count: 0,
+        };
+        Self {
+            index: 0,
+            start: 0,
+            length: 0,
+            bytes: Vec::new(),
+            begun: Ranks::default(),
+            idle: Vec::new(),
+            kept: 0,
+            waiting: Vec::new(),
+            tables: Vec::new(),
+            bound: None,
+            compared: None,
+            table: Vec::new(),
+            ahead: Vec::new(),
+            boundaries: false,
+            flow: Flow::default(),
+            lines: Lines::default(),
+            names: Vec::new(),
+            without_names: Vec::new(),
+            called: known(),
+            referred: known(),
+            lately: [0; 64],
+            used: Used::default(),
+            constants: 0,
+        }
+    }
+
+    /// Takes what the functions that were read use.
+    pub(crate) fn take_used(&mut self) -> Used {
+        std::mem::take(&mut self.used)
+    }
+
     /// Begins a function of `length` bytes.
     pub(super) fn begin(&mut self, index: usize, start: u64, length: usize, boundaries: bool) {
-        (self.index, self.start) = (index, start);
+        (self.index, self.start, self.length) = (index, start, length);
         self.bytes.clear();
-        self.numbers.clear();
-        self.numbers.resize(length, UNKNOWN);
-        (self.instructions, self.kept) = (0, 0);
+        self.begun.begin(length);
+        self.idle.clear();
+        self.kept = 0;
         self.waiting.clear();
         self.table.clear();
         self.tables.clear();
@@ -86,20 +168,44 @@ impl Form {
         self.flow.clear();
         self.lines.clear();
         self.boundaries = boundaries;
+        (self.called.count, self.referred.count) = (0, 0);
+        self.constants = self.used.constants.len();
+        // No other number is found at its place.
+        for (place, value) in self.lately.iter_mut().enumerate() {
+            *value = place as i64 + 1;
+        }
     }
 
     /// An instruction at that byte of the code; one that does nothing is counted and else left out.
+    #[inline]
     pub(super) fn instruction(&mut self, offset: usize, kept: bool) {
-        self.instructions += 1;
-        if let Some(number) = self.numbers.get_mut(offset) {
-            *number = self.kept;
+        self.begun.insert(offset);
+        if kept {
+            self.kept += 1;
+        } else {
+            self.idle.push(offset);
         }
-        self.kept += u32::from(kept);
     }
 
     /// Bytes as they are.
+    #[inline]
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A piece of the code as it is.
+    #[inline(always)]
+    pub(super) fn piece(&mut self, code: &[u8], piece: Range<usize>) {
+        let length = piece.len();
+        // Most are short: a copy of a fixed length, of which the rest is dropped, takes a fraction of the time.
+        match code[piece.start..].first_chunk::<16>() {
+            Some(bytes) if length <= 16 => {
+                let end = self.bytes.len() + length;
+                self.bytes.extend_from_slice(bytes);
+                self.bytes.truncate(end);
+            }
+            _ => self.bytes.extend_from_slice(&code[piece]),
+        }
     }
 
     /// How long the form is.
@@ -121,7 +227,7 @@ impl Form {
             self.flow.ends.push(from);
         }
         if let Some(offset) = self.inside(target) {
-            self.wait(offset, Some(from));
+            self.wait(offset, from);
             if !conditional {
                 self.lines.forget();
             }
@@ -136,7 +242,7 @@ impl Form {
         let target = match self.inside(target) {
             Some(0) | None => layout.resolve(target),
             // A call to the next instruction reads the program counter.
-            Some(offset) => return self.wait(offset, None),
+            Some(offset) => return self.wait(offset, UNKNOWN),
         };
         self.called(layout, target);
     }
@@ -144,7 +250,7 @@ impl Form {
     /// A call of what the word at `slot` will hold.
     pub(super) fn called(&mut self, layout: &Layout<'_>, target: Target<'_>) {
         if matches!(target, Target::Function(_, 0) | Target::Import(_)) {
-            note(&mut self.calls, target);
+            self.note(layout, target, true);
         }
         self.target(layout, target, 0, 8);
         self.lines.call();
@@ -187,7 +293,7 @@ impl Form {
     /// An address that the code uses; `read` is how many bytes of it are read, 0 where that is unknown.
     pub(super) fn address(&mut self, layout: &Layout<'_>, address: u64, read: usize) {
         if let Some(offset) = self.inside(address) {
-            return self.wait(offset, None);
+            return self.wait(offset, UNKNOWN);
         }
         let target = layout.resolve(address);
         if (self.boundaries || matches!(target, Target::Place(_) | Target::Nowhere))
@@ -195,13 +301,17 @@ impl Form {
         {
             return self.named(b'B', name, 0);
         }
-        note(&mut self.refers_to, target);
+        self.note(layout, target, false);
         self.target(layout, target, address, read);
     }
 
     /// An immediate operand that is not an address.
     pub(super) fn constant(&mut self, value: i64) {
-        self.constants.push(value);
+        let place = (value ^ (value >> 6)) as usize % self.lately.len();
+        if self.lately[place] != value {
+            self.lately[place] = value;
+            self.used.constants.push(value);
+        }
     }
 
     /// A constant, last in the form, that is moved into an argument.
@@ -211,31 +321,26 @@ impl Form {
 
     /// The function's digest and counts.
     pub(super) fn finish(&mut self) -> Read {
-        for &(position, offset, jump) in &self.waiting {
-            let number = self
-                .numbers
-                .get(offset as usize)
-                .copied()
-                .unwrap_or(UNKNOWN);
+        let begun = self.begun.count();
+        debug_assert_eq!(begun as usize, self.kept as usize + self.idle.len());
+        for waiting in &self.waiting {
+            let number = self.number_at(waiting.offset);
             // The middle of an instruction has no number.
             let told = if number == UNKNOWN {
-                offset | 1 << 31
+                waiting.offset | 1 << 31
             } else {
                 number
             };
-            self.bytes[position..position + 4].copy_from_slice(&told.to_le_bytes());
-            if let Some(from) = jump
-                && number != UNKNOWN
-            {
-                self.flow.jumps.push(Jump { from, to: number });
+            self.bytes[waiting.position..waiting.position + 4].copy_from_slice(&told.to_le_bytes());
+            if waiting.from != UNKNOWN && number != UNKNOWN {
+                self.flow.jumps.push(Jump {
+                    from: waiting.from,
+                    to: number,
+                });
             }
         }
         for &(from, offset) in &self.ahead {
-            let to = self
-                .numbers
-                .get(offset as usize)
-                .copied()
-                .unwrap_or(UNKNOWN);
+            let to = self.number_at(offset);
             self.flow.jumps.push(Jump { from, to });
         }
         if !self.ahead.is_empty() {
@@ -243,6 +348,10 @@ impl Form {
         }
         let code = mix(&self.bytes);
         let without_names = (!self.names.is_empty()).then(|| {
+            // In a program without symbols they are empty.
+            if self.names.iter().all(|(_, length)| *length == 0) {
+                return code;
+            }
             self.without_names.clear();
             let mut next = 0;
             for &(position, length) in &self.names {
@@ -259,30 +368,56 @@ impl Form {
             }
             mix(&self.bytes)
         });
-        self.constants.sort_unstable();
-        self.constants.dedup();
         Read {
             code,
             without_lines,
             without_names,
-            instructions: self.instructions,
+            instructions: begun,
             loops: self.flow.count_loops(self.kept),
-            calls: self.calls.drain(..).collect(),
-            refers_to: self.refers_to.drain(..).collect(),
-            constants: self.constants.drain(..).collect(),
+            calls: self.called.count,
+            refers_to: self.referred.count,
+            constants: self.order_constants(),
         }
+    }
+
+    /// Orders the function's constants, each once, and returns how many they are.
+    fn order_constants(&mut self) -> usize {
+        let constants = &mut self.used.constants;
+        constants[self.constants..].sort_unstable();
+        let mut end = self.constants;
+        for index in self.constants..constants.len() {
+            if index == self.constants || constants[index] != constants[end - 1] {
+                constants[end] = constants[index];
+                end += 1;
+            }
+        }
+        constants.truncate(end);
+        end - self.constants
+    }
+
+    /// The number of the instruction that begins at a byte of the code; `UNKNOWN` in the middle of one.
+    fn number_at(&self, offset: u32) -> u32 {
+        let offset = offset as usize;
+        if !self.begun.holds(offset) {
+            return UNKNOWN;
+        }
+        let idle = self.idle.partition_point(|one| *one < offset);
+        self.begun.before(offset) - idle as u32
     }
 
     fn inside(&self, address: u64) -> Option<u32> {
         let offset = address.checked_sub(self.start)?;
-        (offset < self.numbers.len() as u64).then_some(offset as u32)
+        (offset < self.length as u64).then_some(offset as u32)
     }
 
-    /// Leaves room for the number of the instruction at `offset`.
-    fn wait(&mut self, offset: u32, jump: Option<u32>) {
-        self.bytes.push(b'I');
-        self.waiting.push((self.bytes.len(), offset, jump));
-        self.bytes.extend_from_slice(&[0; 4]);
+    /// Leaves room for the number of the instruction at `offset`, to which the jump of the number `from` leads.
+    fn wait(&mut self, offset: u32, from: u32) {
+        self.waiting.push(Waiting {
+            position: self.bytes.len() + 1,
+            offset,
+            from,
+        });
+        self.bytes.extend_from_slice(&[b'I', 0, 0, 0, 0]);
     }
 
     fn target(&mut self, layout: &Layout<'_>, target: Target<'_>, address: u64, read: usize) {
@@ -291,7 +426,7 @@ impl Form {
                 self.named(b'F', &layout.function_stems[index], offset)
             }
             Target::Object(index, offset) => self.named(b'O', &layout.object_stems[index], offset),
-            Target::Import(name) => self.named(b'N', name, 0),
+            Target::Import(index) => self.named(b'N', layout.slots.imports()[index], 0),
             Target::Nowhere => self.bytes.push(b'?'),
             Target::Place(section) if section.holding == Holding::Constant && address != 0 => {
                 self.nameless(layout, address, read);
@@ -305,27 +440,30 @@ impl Form {
         if matches!(kind, b'F' | b'O') {
             self.names.push((self.bytes.len(), name.len()));
         }
-        self.bytes.extend_from_slice(name.as_bytes());
-        self.bytes.push(0);
-        self.bytes.extend_from_slice(&(offset as u32).to_le_bytes());
+        if !name.is_empty() {
+            self.bytes.extend_from_slice(name.as_bytes());
+        }
+        let [first, second, third, fourth] = (offset as u32).to_le_bytes();
+        self.bytes
+            .extend_from_slice(&[0, first, second, third, fourth]);
     }
-}
 
-/// Adds what has a name, once.
-fn note(known: &mut Vec<Reference>, target: Target<'_>) {
-    let is_known = known.iter().any(|one| match (one, target) {
-        (Reference::Function(one), Target::Function(other, _))
-        | (Reference::Object(one), Target::Object(other, _)) => *one == other,
-        (Reference::Import(one), Target::Import(other)) => one == other,
-        _ => false,
-    });
-    if is_known {
-        return;
-    }
-    match target {
-        Target::Function(index, _) => known.push(Reference::Function(index)),
-        Target::Object(index, _) => known.push(Reference::Object(index)),
-        Target::Import(name) => known.push(Reference::Import(name.to_owned())),
-        Target::Place(_) | Target::Nowhere => {}
+    /// Adds what has a name, once.
+    fn note(&mut self, layout: &Layout<'_>, target: Target<'_>, is_call: bool) {
+        let (functions, objects) = (layout.functions.len(), layout.objects.len());
+        let (reference, place) = match target {
+            Target::Function(index, _) => (Reference::Function(index), index),
+            Target::Object(index, _) => (Reference::Object(index), functions + index),
+            Target::Import(index) => (Reference::Import(index), functions + objects + index),
+            Target::Place(_) | Target::Nowhere => return,
+        };
+        let (known, used) = if is_call {
+            (&mut self.called, &mut self.used.calls)
+        } else {
+            (&mut self.referred, &mut self.used.refers_to)
+        };
+        if known.is_new(place, self.index) {
+            used.push(reference);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Constants without a name, among them tables of jumps.
 
-use super::Form;
+use super::{Form, UNKNOWN};
 use crate::image::Machine;
 use crate::image::layout::{Layout, Target};
 use crate::normal::texts::{names_source, text_in};
@@ -77,7 +77,7 @@ impl Form {
             match self.inside(target) {
                 Some(offset) => {
                     self.table.push(offset);
-                    self.wait(offset, None);
+                    self.wait(offset, UNKNOWN);
                 }
                 None => self.target(layout, layout.resolve(target), 0, 0),
             }
