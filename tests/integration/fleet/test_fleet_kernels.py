@@ -14,15 +14,14 @@ from integration.fleet.guest_fleets import AskedGuest, GuestFleet, ended, insist
 from datamill.guests import GuestImage, GuestUnavailableError, build_worker_image
 from datamill.guests.images.worker_binary import find_guest_worker
 
-ARCH = "x86_64"
-#: The guest boots the kernel for clouds by itself; this one is installed beside it.
-OTHER_KERNEL = "linux-image-amd64"
+#: Guests boot the kernel for clouds by themselves; these are installed beside it.
+OTHER_KERNELS = {"x86_64": "linux-image-amd64", "aarch64": "linux-image-arm64"}
 #: What a borrowed boot has on its command line.
 MARK = "datamill.own="
 WORKER = "usr/bin/datamill-worker"
 REAL_WORKER = "usr/bin/datamill-worker-itself"
 #: For the worker and all that it starts, the kernel has no kexec_file_load, as without CONFIG_KEXEC_FILE: a
-#: filter of seccomp answers with ENOSYS. Debian's kernels for this architecture all have it.
+#: filter of seccomp answers with ENOSYS. Debian's kernels for amd64 all have it, those for arm64 do not.
 WITHOUT_KEXEC_FILE = f"""#!/usr/bin/perl
 my ($prctl, $set_seccomp, $mode_filter, $kexec_file_load, $enosys) = (157, 22, 2, 320, 38);
 my @filter = (
@@ -66,19 +65,22 @@ class Way:
 
     Attributes:
         packages: Packages of Debian that it takes; None: busybox is all that the guest has.
-        has_kexec_file: Whether its kernel reads the files of another one itself.
+        arch: Architecture of the machine.
         first_process: What runs as process 1.
+        is_filtered: Whether the worker is started without kexec_file_load.
     """
 
-    packages: tuple[str, ...] | None
-    has_kexec_file: bool
-    first_process: str
+    packages: tuple[str, ...] | None = None
+    arch: str = "x86_64"
+    first_process: str = "busybox"
+    is_filtered: bool = False
 
 
 WAYS = {
-    "the kernel itself": Way(None, True, "busybox"),
-    "kexec-tools": Way(("kexec-tools",), False, "busybox"),
-    "systemctl kexec": Way(("systemd",), True, "systemd"),
+    "the kernel itself": Way(),
+    "kexec-tools": Way(("kexec-tools",), is_filtered=True),
+    "kexec-tools on arm64": Way(("kexec-tools",), "aarch64"),
+    "systemctl kexec": Way(("systemd",), first_process="systemd"),
 }
 
 
@@ -97,14 +99,14 @@ def booted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Booted]:
     way = WAYS[request.param]
     files = {}
     try:
-        if not way.has_kexec_file:
+        if way.is_filtered:
             wrapper = tmp_path / "wrapper"
             wrapper.write_text(WITHOUT_KEXEC_FILE)
             wrapper.chmod(0o755)
-            files = {WORKER: wrapper, REAL_WORKER: find_guest_worker(ARCH)}
+            files = {WORKER: wrapper, REAL_WORKER: find_guest_worker(way.arch)}
         own, other = (
-            build_worker_image(files=files, arch=ARCH, packages=way.packages, kernel=kernel)
-            for kernel in (None, OTHER_KERNEL)
+            build_worker_image(files=files, arch=way.arch, packages=way.packages, kernel=kernel)
+            for kernel in (None, OTHER_KERNELS[way.arch])
         )
     except GuestUnavailableError as error:
         pytest.skip(f"no guests here: {error}")
@@ -119,7 +121,7 @@ def test_each_trial_runs_in_the_kernel_of_its_level_and_then_the_machine_in_its_
     assert f"Linux version {own} " in insist(guest, "cat /proc/version")
     assert insist(guest, "readlink /proc/1/exe").strip().endswith(booted.way.first_process)
     seccomp = insist(guest, "grep ^Seccomp: /proc/$(/bin/busybox pidof datamill-worker)/status").split()[1]
-    assert (seccomp == "0") == booted.way.has_kexec_file
+    assert (seccomp != "0") == booted.way.is_filtered
 
     experiment = submit(fleet, [own, other])
     fleet.wait("the experiment ended", lambda: ended(fleet, experiment))
