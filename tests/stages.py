@@ -11,6 +11,7 @@ LATER = {
     "a browser": ("tests/browser/", "tests/acceptance/usage/test_report_page_in_a_browser.py"),
     "guests": (
         "tests/integration/fleet/test_fleet_guests.py",
+        "tests/integration/fleet/test_fleet_kernels.py",
         "tests/integration/guests/test_guest_images.py",
         "tests/integration/guests/test_guest_isolation.py",
         "tests/integration/guests/test_guest_machine.py::test_a_power_cut",
@@ -93,6 +94,8 @@ AT_NIGHT = {
         "tests/integration/guests/test_guest_images.py::test_a_guest_of_another_architecture",
     ),
     "more guests": (
+        "tests/acceptance/fleet/test_fleet_guest_isolation.py::test_a_build_made_in_a_guest",
+        "tests/integration/fleet/test_fleet_kernels.py",
         "tests/integration/guests/test_guest_images.py::test_a_package_compiles_in_a_guest",
         "tests/integration/guests/test_guest_machine.py::test_a_disk_that_keeps",
         "tests/integration/guests/test_guest_restore.py::test_a_power_cut_at_any_moment_leaves_nothing_after_restore[False]",

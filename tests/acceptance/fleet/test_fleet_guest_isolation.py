@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +35,33 @@ transparent_huge_pages = ["always", "never"]
 [fleet]
 reboot = "never"
 debug = "never"
+"""
+PROFILED = """
+[experiment]
+name = "profiled"
+question = "Does always having huge pages help?"
+replicates = 1
+seed = 3
+isolation = "guest"
+build = "shared"
+
+[[package]]
+name = "a"
+path = "a"
+
+[factors]
+transparent_huge_pages = ["always", "never"]
+
+[fleet]
+reboot = "never"
+debug = "never"
+profile = true
+"""
+#: The profile tells which build was profiled, and in which boot.
+PROFILE = """#!/bin/sh
+cat booted >profile.txt
+cat /proc/sys/kernel/random/boot_id >>profile.txt
+echo profile.txt
 """
 #: What only this machine has, and a guest never shows.
 SETUP = "#!/bin/sh\ncat /proc/sys/kernel/random/boot_id >booted\n"
@@ -96,6 +124,41 @@ def test_a_trial_in_a_guest_goes_from_a_file_over_a_fleet_to_its_record(
         assert boot != own, "it ran on this machine's kernel"
         assert f"[{record.levels['transparent_huge_pages']}]" in setting
     assert {record.levels["transparent_huge_pages"] for record in records} == {"always", "never"}
+
+
+# Some five boots: the look at what guests offer, the build, its profile, and two trials.
+def test_a_build_made_in_a_guest_is_profiled_in_another_before_others_measure_it(
+    fleet: LocalFleet, datamill: Command, make_experiment: Callable[..., Path]
+) -> None:
+    run = "#!/bin/sh\ncat booted /proc/sys/kernel/random/boot_id\n"
+    make_experiment(text=PROFILED, packages=("a",), setup=SETUP, run=run, profile=PROFILE)
+    submitted = datamill("submit", ".", "--yes")
+    assert submitted.returncode == 0, submitted.stdout + submitted.stderr
+    watched = datamill("watch", "1", timeout_s=600)
+    assert watched.returncode == 0, watched.stdout + watched.stderr + fleet.read("able")
+    fetched = datamill("fetch", "1")
+    assert fetched.returncode == 0, fetched.stdout + fetched.stderr
+
+    folder = datamill.folder / "profiled-1"
+    (profile,) = json.loads((folder / "profiles.json").read_text())
+    assert profile["machine"] == "able"
+    built_in, profiled_in = (folder / profile["file"]).read_text().splitlines()
+    records = open_bundle(folder).read_records()
+    measured_in = []
+    for record in records:
+        assert record.isolation.kind == "guest"
+        told = (folder / "artifacts" / f"{record.trial_id}.{record.attempt}" / "run.out").read_text()
+        boot, own = told.splitlines()
+        assert boot == built_in, "all measured the build that was profiled"
+        measured_in.append(own)
+    assert set(profile["trials"]) == {record.trial_id for record in records}
+    assert len({built_in, profiled_in, *measured_in}) == 4, "each had a guest of its own"
+    stages = [json.loads(line) for line in (folder / "debug.jsonl").read_text().splitlines()]
+    assert [stage["purpose"] for stage in stages] == ["build", "profile"]
+    assert {stage["record"]["isolation"]["kind"] for stage in stages} == {"guest"}
+    assert stages[1]["record"]["run"]["started_unix_ns"] < min(
+        record.run.started_unix_ns for record in records if record.run is not None
+    )
 
 
 def test_a_fleet_without_guests_says_why_it_cannot(

@@ -8,23 +8,17 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
-from acceptance.conftest import Command
-from acceptance.fleet.fleets import LocalFleet, find_bundle
+from acceptance.fleet.fleets import find_bundle
+from integration.fleet.guest_fleets import AskedGuest, GuestFleet, ended, insist, start_guests
 from integration.service.databases import DatabaseUnavailableError, serve_postgres
 from running.nightly import choose_count
 
-from datamill.guests import Guest, GuestError, GuestUnavailableError, build_worker_image, choose_model
-from datamill.guests.images.disk import find_boot_disk
-from datamill.guests.lab import LabGuest, add_guest, rewrite_url
+from datamill.guests import GuestUnavailableError, build_worker_image
 
-MOST_S = 900.0
 FAILED = ("attempt refused", "attempt faulty", "attempt lost")
 #: The second machine has another processor than the first, and at night there is one of another architecture.
 MACHINES = (("x86_64", "qemu64"), ("x86_64", "Nehalem"), ("aarch64", "cortex-a57"))[: choose_count(2, 3)]
@@ -98,66 +92,6 @@ echo out.tar.gz
 """
 
 
-@dataclass
-class GuestFleet:
-    """A coordinator with PostgreSQL and TLS, and guests that joined it."""
-
-    fleet: LocalFleet
-    guests: dict[str, Guest]
-    started_s: float = field(default_factory=time.monotonic)
-
-    def ask(self, path: str, **parameters: object) -> Any:
-        """Return what the coordinator tells, None when it does not answer."""
-        settings = json.loads((self.fleet.folder / "config/datamill/coordinator.json").read_text())
-        try:
-            answer = httpx.get(
-                f"{self.fleet.url}/api{path}",
-                params={name: str(value) for name, value in parameters.items()},
-                headers={"Authorization": f"Bearer {settings['api_key']}"},
-                verify=False,
-                timeout=20,
-            )
-        except httpx.TransportError:
-            return None
-        return answer.json() if answer.status_code == 200 else None
-
-    def wait(self, what: str, done: Callable[[], bool], every_s: float = 0.3) -> None:
-        """Wait until something is so; say how long it took."""
-        start_s = time.monotonic()
-        while not done():
-            words = "\n".join(
-                f"{name}: {guest.read_console()[-1500:]}" for name, guest in self.guests.items()
-            )
-            assert time.monotonic() - start_s < MOST_S, (
-                f"waited for {what}\n{self.fleet.read('serve')[-3000:]}\n{words}"
-            )
-            time.sleep(every_s)
-        self.tell(f"{what}, {time.monotonic() - start_s:.0f} s")
-
-    def tell(self, what: str) -> None:
-        """Note what happened, and when."""
-        print(f"{time.monotonic() - self.started_s:6.1f} s  {what}", flush=True)
-
-    def count(self, experiment: int) -> int:
-        """Return how many trials are counted."""
-        told = self.ask(f"/experiments/{experiment}")
-        return 0 if told is None else int(told["trials"].get("counted", 0))
-
-    def list_events(self, experiment: int | None = None) -> list[dict[str, Any]]:
-        """Return the events of the fleet, or of an experiment."""
-        place = "/events" if experiment is None else f"/experiments/{experiment}/events"
-        events: list[dict[str, Any]] = []
-        after: int | None = 0
-        while after is not None:
-            page = self.ask(place, after=after)
-            if page is None:
-                time.sleep(0.5)
-                continue
-            events += page["events"]
-            after = page["next"]
-        return events
-
-
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[GuestFleet]:
     """Guests, joined and ready; skips, with the reason, where there can be none."""
@@ -170,39 +104,8 @@ def fleet(tmp_path: Path) -> Iterator[GuestFleet]:
             database = stack.enter_context(serve_postgres(safe=True))
         except DatabaseUnavailableError as error:
             pytest.skip(str(error))
-        command = Command(tmp_path)
-        started = LocalFleet(command, "--tls", "--database", database)
-        stack.callback(started.stop)
-        guests = {}
-        for number, (arch, cpu) in enumerate(MACHINES, start=1):
-            name = f"guest-{number}"
-            made = command("worker", "token", "--quiet")
-            assert made.returncode == 0, made.stderr
-            add_guest(
-                tmp_path / "lab", LabGuest(name, arch, cpu, rewrite_url(started.url)), made.stdout.strip()
-            )
-            guest = Guest(
-                images[arch],
-                tmp_path / "lab" / name / "disk",
-                model=choose_model(arch, cpu),
-                network=True,
-                may_reboot=True,
-                boot=find_boot_disk(images[arch]),
-            )
-            guests[name] = guest
-            stack.callback(guest.cut_power)
-        whole = GuestFleet(started, guests)
-        for guest in guests.values():
-            guest.switch_on()
-        for guest in guests.values():
-            guest.wait_until_ready()
-        whole.tell(f"booted in {', '.join(f'{guest.boot_time_s:.1f}' for guest in guests.values())} s")
-        # One that has joined is away until its worker says hello.
-        whole.wait(
-            "all guests to serve",
-            lambda: [told["state"] for told in whole.ask("/workers") or ()] == ["idle"] * len(guests),
-        )
-        yield whole
+        asked = [AskedGuest(images[arch], cpu) for arch, cpu in MACHINES]
+        yield stack.enter_context(start_guests(tmp_path, asked, "--database", database))
 
 
 def submit(fleet: GuestFleet) -> int:
@@ -320,22 +223,6 @@ def make_room(fleet: GuestFleet, name: str, experiment: int) -> None:
     )
     insist(fleet.guests[name], "rm -f /var/filling; sync")
     fleet.tell(f"the disk of {name} has room again")
-
-
-def insist(guest: Guest, script: str) -> str:
-    """Run a script in a guest that may reboot at any moment."""
-    for _ in range(10):
-        try:
-            return guest.check(script, timeout_s=30)
-        except GuestError:
-            time.sleep(2)
-    return guest.check(script, timeout_s=30)
-
-
-def ended(fleet: GuestFleet, experiment: int) -> bool:
-    """Whether the experiment is over."""
-    told = fleet.ask(f"/experiments/{experiment}")
-    return told is not None and told["state"] in ("completed", "cancelled")
 
 
 def check(fleet: GuestFleet, experiment: int, planned: int) -> None:

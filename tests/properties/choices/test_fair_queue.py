@@ -131,7 +131,7 @@ def _live(random: Random) -> Promise:
         copied = Machine(shares, asked, machine.clock_s, _copy(machine.users), _copy(machine.experiments))
         held_s = lengths[copied.serve(waiting, 1.0)] * random.uniform(0.5, 1.5)
         user = asked[machine.serve(waiting, held_s)][0]
-        promise.add(str(user), {str(asked[n][0]): shares[asked[n][0]] for n in waiting}, held_s)
+        promise.add("machine", str(user), {str(asked[n][0]): shares[asked[n][0]] for n in waiting}, held_s)
     return promise
 
 

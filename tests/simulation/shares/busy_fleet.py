@@ -24,7 +24,7 @@ TRIAL_S = (20.0, 40.0, 80.0)
 WORK_S = 2_000.0
 #: Trials of a block between two reboots.
 BLOCK_TRIALS = 4
-#: How many of the longest turns a user must have been promised to be judged: by one turn all may be off.
+#: How many of the longest turns a user must have been promised to be judged.
 LEAST_TURNS = 30.0
 
 
@@ -44,10 +44,14 @@ class Asked:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a seed gave: errors of what users received, and what was wrong."""
+    """What a seed gave: errors of what users received, and what was wrong.
+
+    `errors` are shares of what was promised, `turns_off` the same in longest turns for each machine.
+    """
 
     seed: int
     errors: dict[str, float]
+    turns_off: dict[str, float]
     turns: int
     longest_wait_turns: float
     violations: list[str] = field(default_factory=list)
@@ -145,6 +149,7 @@ class BusyFleet:
         return Outcome(
             self.seed,
             self._promise.list_errors(LEAST_TURNS),
+            self._promise.list_turns_off(),
             self._promise.turns,
             self._longest_wait,
             self.violations,
@@ -204,7 +209,7 @@ class BusyFleet:
             ledger.count(attempt, "completed", b"{}", rebooted=False)
             self._left[attempt.trial.experiment_id][attempt.worker_id] -= 1
         held_s = BEGINNING_S + at_s - attempt.leased_s
-        self._promise.add(user, self._waiting_at_lease.pop(attempt.worker_id), held_s)
+        self._promise.add(attempt.worker_id, user, self._waiting_at_lease.pop(attempt.worker_id), held_s)
         ledger.write()
         if attempt.worker_id not in self._serving:
             self._set_state(attempt.worker_id, "away")

@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -35,19 +36,25 @@ def make_disk(path: Path, *, size_mib: int = 256, content: Path | None = None) -
     return path
 
 
-def find_boot_disk(image: GuestImage) -> Path:
+def find_boot_disk(image: GuestImage, others: Sequence[GuestImage] = ()) -> Path:
     """Return a disk with what an image boots, named as Debian names it; made once beside the image.
+
+    Args:
+        image: What a guest boots by itself.
+        others: Images with other kernels that are installed beside it.
 
     Raises:
         GuestUnavailableError: No disk can be made here.
     """
-    disk = image.initramfs.with_suffix(".boot")
+    images = (image, *others)
+    disk = image.initramfs.with_name("-".join(one.initramfs.stem for one in images) + ".boot")
 
     def make(unfinished: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             content = Path(folder)
-            (content / f"vmlinuz-{image.version}").write_bytes(image.kernel.read_bytes())
-            (content / f"initrd.img-{image.version}").write_bytes(image.initramfs.read_bytes())
+            for one in images:
+                (content / f"vmlinuz-{one.version}").write_bytes(one.kernel.read_bytes())
+                (content / f"initrd.img-{one.version}").write_bytes(one.initramfs.read_bytes())
             size = sum(file.stat().st_size for file in content.iterdir())
             make_disk(unfinished, size_mib=(size >> 20) + 24, content=content)
 

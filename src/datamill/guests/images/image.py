@@ -19,6 +19,8 @@ from datamill.guests.images.kernel import find_busybox, find_kernel, list_module
 SCRIPTS = Path(__file__).with_name("scripts")
 NEEDED_MODULES = (
     *("virtio_pci", "virtio_blk", "virtio_console", "virtio_rng", "virtio_net"),
+    # Asked for as ext4 mounts, and in no module's list of what it depends on.
+    "crc32c_generic",
     *("ext4", "overlay", "loop"),
 )
 PT_INTERP = 3
@@ -49,7 +51,12 @@ class GuestImage:
 
 
 def build_image(
-    arch: str, files: Mapping[str, Path], *, modules: Iterable[str] = (), root: Path | None = None
+    arch: str,
+    files: Mapping[str, Path],
+    *,
+    modules: Iterable[str] = (),
+    root: Path | None = None,
+    kernel: str | None = None,
 ) -> GuestImage:
     """Make what a guest boots, or return it from the cache when it was made before from the same bytes.
 
@@ -60,26 +67,26 @@ def build_image(
             shell takes its own applets before programs on PATH: a `bin/sh` among the files replaces it.
         modules: Modules of the kernel that are loaded besides `NEEDED_MODULES`, such as `xfs`.
         root: See `GuestImage`; `build_root_disk` makes one.
+        kernel: Debian's package of its kernel, see `find_kernel`.
 
     Raises:
         GuestUnavailableError: Something that guests need is missing here; the message says what.
     """
-    kernel = find_kernel(arch)
+    booted = find_kernel(arch, kernel)
     archive = CpioArchive()
     for folder in _FOLDERS:
         archive.add_folder(folder)
     archive.add_file("bin/busybox", find_busybox(arch).read_bytes(), 0o755)
-    for number, module in enumerate(list_modules(kernel, [*NEEDED_MODULES, *modules])):
+    for number, module in enumerate(list_modules(booted, [*NEEDED_MODULES, *modules])):
         archive.add_file(f"modules/{number:02}-{module.name.split('.ko')[0]}.ko", read_module(module), 0o644)
     archive.add_file("init", (SCRIPTS / "init").read_bytes(), 0o755)
-    archive.add_file("sbin/boot", (SCRIPTS / "boot").read_bytes(), 0o755)
-    archive.add_file("sbin/agent", (SCRIPTS / "agent").read_bytes(), 0o755)
-    archive.add_file("sbin/serve", (SCRIPTS / "serve").read_bytes(), 0o755)
+    for name in ("boot", "agent", "serve", "units"):
+        archive.add_file(f"sbin/{name}", (SCRIPTS / name).read_bytes(), 0o755)
     archive.add_file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)
     archive.add_file("etc/group", b"root:x:0:\n", 0o644)
     for place, path in sorted(files.items()):
         archive.add_file(place, path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
-    return GuestImage(arch, kernel.image, _keep_image(archive.finish()), kernel.version, root)
+    return GuestImage(arch, booted.image, _keep_image(archive.finish()), booted.version, root)
 
 
 def is_static(program: Path) -> bool:

@@ -33,19 +33,24 @@ class Kernel:
     modules: Path
 
 
-def find_kernel(arch: str) -> Kernel:
+def find_kernel(arch: str, package: str | None = None) -> Kernel:
     """Return the newest kernel of the cache; the first call fills it from Debian's archive.
+
+    Args:
+        arch: Architecture, as `uname -m` says it.
+        package: Debian's package that depends on the current kernel of a kind, such as `linux-image-amd64`;
+            the smallest if left out.
 
     Raises:
         GuestUnavailableError: There is none, and none can be downloaded.
     """
-    folder = cache_folder() / "kernels" / arch
+    folder = cache_folder() / "kernels" / (package or arch)
     known = _list_kernels(arch, folder)
     if not known:
         archive = open_archive(arch)
         # The package without a version in its name only points to the current one.
-        package = archive.find_dependency(PACKAGES[arch], r"linux-image-[0-9]\S+")
-        make_once(folder / package, lambda target: archive.unpack([package], target))
+        current = archive.find_dependency(package or PACKAGES[arch], r"linux-image-[0-9]\S+")
+        make_once(folder / current, lambda target: archive.unpack([current], target))
         known = _list_kernels(arch, folder)
     return known[-1]
 

@@ -17,6 +17,7 @@ def build_worker_image(
     *,
     arch: str | None = None,
     packages: Sequence[str] | None = None,
+    kernel: str | None = None,
 ) -> GuestImage:
     """Return the image of a guest with a worker.
 
@@ -24,7 +25,9 @@ def build_worker_image(
         worker: The worker; found or built for the architecture if left out.
         files: More files, see `build_image`.
         arch: Architecture, as `uname -m` says it; this host's if left out.
-        packages: Packages of Debian that it has besides a shell and its tools; None: busybox alone.
+        packages: Packages of Debian that it has besides a shell and its tools; None: busybox alone. With
+            `systemd` among them its first process is systemd.
+        kernel: Debian's package of its kernel, such as `linux-image-amd64`; the smallest if left out.
 
     Raises:
         GuestUnavailableError: Something that guests need is missing here; the message says what.
@@ -32,4 +35,4 @@ def build_worker_image(
     arch = arch or platform.machine()
     binary = worker or find_guest_worker(arch)
     root = None if packages is None else build_root_disk(arch, packages)
-    return build_image(arch, {"usr/bin/datamill-worker": binary, **(files or {})}, root=root)
+    return build_image(arch, {"usr/bin/datamill-worker": binary, **(files or {})}, root=root, kernel=kernel)
