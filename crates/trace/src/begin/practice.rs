@@ -6,20 +6,24 @@ use std::sync::atomic::Ordering;
 
 use crate::allocator::settle_now;
 use crate::ledger;
-use crate::pending::{EMPTY_KEYS, LEARNING};
+use crate::pending::{CONFIRMED, EMPTY_KEYS, learn_here};
 use crate::python::Api;
+use crate::python::build::is_free_threaded;
+use crate::python::objects::Kind;
 use crate::readable::read_word;
 
 /// Enough for four callers to be told apart, each by four answers.
 const MOST_ROUNDS: usize = 24;
-const KEYS: u64 = 32;
 
 /// Let a list, a dictionary and a set grow, and ask for blocks that serve none of them. Needs the global lock.
-pub fn practise(api: &Api) {
-    LEARNING.store(true, Ordering::Relaxed);
+///
+/// Returns false where the tables of one of them were not recognised.
+pub fn practise(api: &Api) -> bool {
+    learn_here(true);
     unsafe {
         let empty = (api.new_dict)();
-        EMPTY_KEYS.store(read_word(empty + KEYS).unwrap_or(0), Ordering::Relaxed);
+        let keys = read_word(empty + Kind::Dict.table_offset());
+        EMPTY_KEYS.store(keys.unwrap_or(0), Ordering::Relaxed);
         (api.decref)(empty);
         for _ in 0..MOST_ROUNDS {
             let asked = count_asked();
@@ -35,7 +39,10 @@ pub fn practise(api: &Api) {
         }
     }
     settle_now();
-    LEARNING.store(false, Ordering::Relaxed);
+    learn_here(false);
+    CONFIRMED
+        .iter()
+        .all(|confirmed| confirmed.load(Ordering::Relaxed))
 }
 
 fn count_asked() -> u64 {
@@ -70,7 +77,29 @@ unsafe fn grow(api: &Api, make: impl Fn(c_long) -> u64) {
             settle_now();
             (api.decref)(item);
         }
+        if is_free_threaded() {
+            grow_lists(api);
+        }
         for object in [list, dict, set] {
+            (api.decref)(object);
+        }
+    }
+}
+
+/// Where a list that grows from nothing looks like one that is made, each function that lets lists grow must have been
+/// seen to let them grow from something.
+unsafe fn grow_lists(api: &Api) {
+    unsafe {
+        let [single, inserted, sliced] = [(); 3].map(|()| (api.new_list)(0));
+        let item = (api.integer)(1);
+        (api.append)(single, item);
+        for _ in 0..24 {
+            (api.insert)(inserted, 0, item);
+            settle_now();
+            (api.set_slice)(sliced, 0, 0, single);
+            settle_now();
+        }
+        for object in [single, inserted, sliced, item] {
             (api.decref)(object);
         }
     }

@@ -52,6 +52,7 @@ macro_rules! functions {
                 thread_state: unsafe { std::mem::transmute::<usize, unsafe extern "C" fn() -> u64>(
                     find(c"PyThreadState_GetUnchecked").or_else(|| find(c"_PyThreadState_UncheckedGet"))?) },
                 types: Types {
+                    object: find(c"PyBaseObject_Type")? as u64,
                     code: find(c"PyCode_Type")? as u64,
                     list: find(c"PyList_Type")? as u64,
                     dict: find(c"PyDict_Type")? as u64,
@@ -75,6 +76,7 @@ macro_rules! functions {
 
 /// Addresses of type objects.
 pub struct Types {
+    pub object: u64,
     pub code: u64,
     pub list: u64,
     pub dict: u64,
@@ -101,12 +103,17 @@ functions! {
     decref = c"Py_DecRef": fn(u64);
     new_code = c"PyCode_NewEmpty": fn(*const c_char, *const c_char, c_int) -> u64;
     code_line = c"PyCode_Addr2Line": fn(u64, c_int) -> c_int;
+    current_frame = c"PyEval_GetFrame": fn() -> u64;
+    frame_code = c"PyFrame_GetCode": fn(u64) -> u64;
+    frame_line = c"PyFrame_GetLineNumber": fn(u64) -> c_int;
     get_attribute = c"PyObject_GetAttrString": fn(u64, *const c_char) -> u64;
     text_bytes = c"PyUnicode_AsUTF8AndSize": fn(u64, *mut isize) -> *const u8;
     fetch_error = c"PyErr_Fetch": fn(*mut u64, *mut u64, *mut u64);
     restore_error = c"PyErr_Restore": fn(u64, u64, u64);
     new_list = c"PyList_New": fn(isize) -> u64;
     append = c"PyList_Append": fn(u64, u64) -> c_int;
+    insert = c"PyList_Insert": fn(u64, isize, u64) -> c_int;
+    set_slice = c"PyList_SetSlice": fn(u64, isize, isize, u64) -> c_int;
     new_dict = c"PyDict_New": fn() -> u64;
     set_item = c"PyDict_SetItem": fn(u64, u64, u64) -> c_int;
     new_set = c"PySet_New": fn(u64) -> u64;
