@@ -72,6 +72,9 @@ static LEARNER: AtomicU64 = AtomicU64::new(0);
 /// Whether a container of each kind was seen to get another table.
 pub static CONFIRMED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
+/// Whether the lists that get items are being made, so that none grows.
+pub static MAKES_LISTS: AtomicBool = AtomicBool::new(false);
+
 /// Begin to learn from what this thread does, or end it.
 pub fn learn_here(learn: bool) {
     LEARNER.store(if learn { this_thread() } else { 0 }, Ordering::Relaxed);
@@ -195,8 +198,8 @@ fn settle_in(slot: &mut Kept) {
 /// One that is made has room for just what it has, or had no items. The few growing lists of which that is true are
 /// counted where others have shown what the call serves.
 fn tell_new_items(list: &Candidate, items: u64, is_strict: bool) -> Answer {
-    if list.table == items {
-        // Remains of another list, whose items these were.
+    if list.table == items || (is_strict && MAKES_LISTS.load(Ordering::Relaxed)) {
+        // Remains of another list, whose items these were, or a list that is being made.
         Answer::Other
     } else if list.table != 0 && !is_full_list(list.object) {
         Answer::Grown

@@ -115,23 +115,25 @@ def test_appending_10_000_integers_reallocates_and_preallocating_does_not(
 
 
 @INTERPRETERS
-def test_text_bytes_and_tuples_that_grow_in_place_are_counted_in_their_lines(
+def test_text_bytes_and_tuples_that_are_reallocated_are_counted_in_their_lines(
     tmp_path: Path, version: str
 ) -> None:
     program = """\
 def grow():
-    text = "a" * 2000
     for i in range(100):
-        text += "more"
+        repr([1] * 400)
     for i in range(100):
-        kept = tuple(x for x in range(300))
+        bytes(x % 256 for x in range(3000))
+    for i in range(100):
+        tuple(x for x in range(300))
 grow()
 """
     trace, _ = run_traced(tmp_path, version, program)
     found = count_by_line(trace)
-    assert found["str_resize", 4] == 100
-    # From ten items on by a quarter, then to what there is (Objects/abstract.c).
-    assert found["tuple_resize", 6] >= 100
+    assert found["str_resize", 3] >= 100
+    assert found["bytes_resize", 5] >= 100
+    # From 3.14 on a tuple of unknown length is made of a list.
+    assert found.get(("tuple_resize", 7), 0) >= 100 * (int(version.split(".")[1]) < 14)
 
 
 @INTERPRETERS
@@ -142,7 +144,7 @@ def test_large_blocks_are_mapped_ones_only_where_the_c_library_mapped_them(
     monkeypatch.setenv("PYTHONMALLOC", allocator)
     asked = subprocess.run([list_interpreters()[version], "-c", ""], capture_output=True, check=False)
     if asked.returncode != 0:
-        return  # This interpreter has no such allocator.
+        pytest.skip("this interpreter has no such allocator")
     # Giving back a mapped block has the C library take blocks up to its size from the heap.
     program = "first = bytes(400_000)\ndel first\nheap = [bytes(200_000) for _ in range(50)]\n"
     program += "mapped = [bytes(4_000_000) for _ in range(50)]\n"

@@ -1,4 +1,4 @@
-"""A traced program runs and ends as alone, on every interpreter that is here, and all that it did is counted."""
+"""A traced program runs and ends as alone on every interpreter here, and all that it did is counted."""
 
 from __future__ import annotations
 

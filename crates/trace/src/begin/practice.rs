@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::allocator::settle_now;
 use crate::ledger;
-use crate::pending::{CONFIRMED, EMPTY_KEYS, learn_here};
+use crate::pending::{CONFIRMED, EMPTY_KEYS, MAKES_LISTS, learn_here};
 use crate::python::Api;
 use crate::python::build::is_free_threaded;
 use crate::python::objects::Kind;
@@ -33,6 +33,10 @@ pub fn practise(api: &Api) -> bool {
                 let text = [b'a' + number as u8, 0];
                 (api.text)(text.as_ptr().cast())
             });
+            if is_free_threaded() {
+                grow_lists(api);
+                make_lists(api);
+            }
             if count_asked() == asked {
                 break;
             }
@@ -52,7 +56,7 @@ fn count_asked() -> u64 {
 /// Blocks of the sizes of tables, in no table: through the functions that all callers share.
 unsafe fn ask_for_blocks(api: &Api) {
     unsafe {
-        for size in [120, 256] {
+        for size in [120, 256, 264] {
             (api.object_free)((api.object_malloc)(size));
             (api.mem_free)((api.mem_malloc)(size));
         }
@@ -77,9 +81,6 @@ unsafe fn grow(api: &Api, make: impl Fn(c_long) -> u64) {
             settle_now();
             (api.decref)(item);
         }
-        if is_free_threaded() {
-            grow_lists(api);
-        }
         for object in [list, dict, set] {
             (api.decref)(object);
         }
@@ -100,6 +101,34 @@ unsafe fn grow_lists(api: &Api) {
             settle_now();
         }
         for object in [single, inserted, sliced, item] {
+            (api.decref)(object);
+        }
+    }
+}
+
+/// Each function that makes lists with room for their items must have been seen to do so, where it asks for them as one
+/// that lets lists grow.
+unsafe fn make_lists(api: &Api) {
+    unsafe {
+        let list = (api.new_list)(0);
+        let item = (api.integer)(1);
+        for _ in 0..8 {
+            (api.append)(list, item);
+            settle_now();
+        }
+        MAKES_LISTS.store(true, Ordering::Relaxed);
+        for way in 0..4 {
+            let made = match way {
+                0 => (api.new_list)(8),
+                1 => (api.repeat)(list, 2),
+                2 => (api.list_of)(list),
+                _ => (api.get_slice)(list, 0, 4),
+            };
+            settle_now();
+            (api.decref)(made);
+        }
+        MAKES_LISTS.store(false, Ordering::Relaxed);
+        for object in [list, item] {
             (api.decref)(object);
         }
     }

@@ -114,6 +114,9 @@ functions! {
     append = c"PyList_Append": fn(u64, u64) -> c_int;
     insert = c"PyList_Insert": fn(u64, isize, u64) -> c_int;
     set_slice = c"PyList_SetSlice": fn(u64, isize, isize, u64) -> c_int;
+    get_slice = c"PyList_GetSlice": fn(u64, isize, isize) -> u64;
+    repeat = c"PySequence_Repeat": fn(u64, isize) -> u64;
+    list_of = c"PySequence_List": fn(u64) -> u64;
     new_dict = c"PyDict_New": fn() -> u64;
     set_item = c"PyDict_SetItem": fn(u64, u64, u64) -> c_int;
     new_set = c"PySet_New": fn(u64) -> u64;
