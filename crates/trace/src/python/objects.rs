@@ -73,7 +73,9 @@ pub fn has_sound_items(pages: &Pages, address: u64, items: u64) -> bool {
     };
     match items {
         0 => allocated == 0,
-        _ if is_free_threaded() => pages.read_word(items - LIST_HEAD) == Some(allocated),
+        _ if is_free_threaded() => {
+            pages.read_word(items.wrapping_sub(LIST_HEAD)) == Some(allocated)
+        }
         _ => true,
     }
 }
