@@ -121,7 +121,7 @@ def test_text_bytes_and_tuples_that_are_reallocated_are_counted_in_their_lines(
     program = """\
 def grow():
     for i in range(100):
-        repr([1] * 400)
+        ("é" * 600).encode().decode()
     for i in range(100):
         bytes(x % 256 for x in range(3000))
     for i in range(100):

@@ -56,8 +56,8 @@ pub fn find_map_word(api: &Api) -> Option<u64> {
         let word = read_word(block as u64 - before).unwrap_or(0);
         (SIZE..SIZE + MORE).contains(&(word & !7))
     };
-    // Right before it, or before what watches it: 16 bytes.
-    let found = [8, 24].into_iter().find(is_size);
+    // Right before it, or before what watches it: 16 bytes, twice where the raw domain that serves it is watched as well.
+    let found = [8, 24, 40].into_iter().find(is_size);
     unsafe { (api.object_free)(block) };
     found
 }
