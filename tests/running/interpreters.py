@@ -39,7 +39,7 @@ def list_interpreters() -> dict[str, str]:
 @cache
 def has_pools(place: str) -> bool:
     """Whether an interpreter serves requests from pools, as its own statistics say."""
-    return "Small block threshold" in _ask(place, "import sys; sys._debugmallocstats()").stderr
+    return "# arenas allocated total" in _ask(place, "import sys; sys._debugmallocstats()").stderr
 
 
 @cache
