@@ -30,8 +30,8 @@ class State(IntFlag):
 #: What limits the trace of one interpreter.
 _LIMITS = {
     State.FREE_THREADED: "pools and arenas are not counted: it is a free-threaded build, whose allocator "
-    "(mimalloc) has neither; a list that grows from nothing is counted only where a function of the "
-    "interpreter has been seen to resize lists",
+    "(mimalloc) has neither; the first growth of an empty list may be missing where a function of the "
+    "interpreter had not been seen to resize lists",
     State.UNKNOWN_VERSION: "nothing is counted: this version of CPython is not one of 3.11 to 3.14",
     State.NO_POOLS: "pools and arenas are not counted: requests are served by another allocator than "
     "CPython's, as with PYTHONMALLOC=malloc",

@@ -123,8 +123,8 @@ def test_what_could_not_be_seen_is_said(change: tuple[int, int], words: str) -> 
         (33, "another allocator in place"),
         (64, "never said that it begins"),
         (1024, "do not begin as in other builds"),
-        (2049, "may be missing"),
-        (4097, "glibc's"),
+        (2049, "not all were recognised"),
+        (4097, "large blocks with a mapping"),
     ],
 )
 def test_what_limits_an_interpreter_is_said_with_its_name(state: int, words: str) -> None:
