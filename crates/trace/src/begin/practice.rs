@@ -28,15 +28,15 @@ pub fn practise(api: &Api) -> bool {
         for _ in 0..MOST_ROUNDS {
             let asked = count_asked();
             ask_for_blocks(api);
+            if is_free_threaded() {
+                make_and_grow_lists(api);
+                grow_lists(api);
+            }
             grow(api, |number| (api.integer)(number));
             grow(api, |number| {
                 let text = [b'a' + number as u8, 0];
                 (api.text)(text.as_ptr().cast())
             });
-            if is_free_threaded() {
-                grow_lists(api);
-                make_lists(api);
-            }
             if count_asked() == asked {
                 break;
             }
@@ -108,28 +108,32 @@ unsafe fn grow_lists(api: &Api) {
 
 /// Each function that makes lists with room for their items must have been seen to do so, where it asks for them as one
 /// that lets lists grow.
-unsafe fn make_lists(api: &Api) {
+///
+/// By turns with lists that grow, so that no function that serves both is trusted before that shows.
+unsafe fn make_and_grow_lists(api: &Api) {
     unsafe {
-        let list = (api.new_list)(0);
         let item = (api.integer)(1);
-        for _ in 0..8 {
-            (api.append)(list, item);
-            settle_now();
-        }
-        MAKES_LISTS.store(true, Ordering::Relaxed);
-        for way in 0..4 {
-            let made = match way {
+        for turn in 0..24 {
+            let list = (api.new_list)(0);
+            for _ in 0..4 {
+                (api.append)(list, item);
+                settle_now();
+            }
+            MAKES_LISTS.store(true, Ordering::Relaxed);
+            let made = match turn % 4 {
                 0 => (api.new_list)(8),
                 1 => (api.repeat)(list, 2),
                 2 => (api.list_of)(list),
                 _ => (api.get_slice)(list, 0, 4),
             };
             settle_now();
-            (api.decref)(made);
+            MAKES_LISTS.store(false, Ordering::Relaxed);
+            (api.append)(list, item);
+            settle_now();
+            for object in [made, list] {
+                (api.decref)(object);
+            }
         }
-        MAKES_LISTS.store(false, Ordering::Relaxed);
-        for object in [list, item] {
-            (api.decref)(object);
-        }
+        (api.decref)(item);
     }
 }

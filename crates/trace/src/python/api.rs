@@ -39,6 +39,9 @@ macro_rules! functions {
             pub types: Types,
             /// `PyThreadState_GetInterpreter`.
             interpreter_of: Option<unsafe extern "C" fn(u64) -> u64>,
+            /// `PyUnstable_InterpreterFrame_GetCode` and `_GetLine`, from 3.12 on.
+            pub frame_code: Option<unsafe extern "C" fn(u64) -> u64>,
+            pub frame_line: Option<unsafe extern "C" fn(u64) -> c_int>,
             /// `_PyRuntime`, and its size, where the interpreter exports it.
             pub runtime: Option<(u64, usize)>,
             /// `_PyMem_GetCurrentAllocatorName`: none for one that is not the interpreter's own.
@@ -64,6 +67,12 @@ macro_rules! functions {
                 },
                 interpreter_of: find(c"PyThreadState_GetInterpreter").map(|found| unsafe {
                     std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
+                }),
+                frame_code: find(c"PyUnstable_InterpreterFrame_GetCode").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
+                }),
+                frame_line: find(c"PyUnstable_InterpreterFrame_GetLine").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> c_int>(found)
                 }),
                 runtime: find_sized(c"_PyRuntime"),
                 allocator_name: find(c"_PyMem_GetCurrentAllocatorName").map(|found| unsafe {
@@ -103,9 +112,6 @@ functions! {
     decref = c"Py_DecRef": fn(u64);
     new_code = c"PyCode_NewEmpty": fn(*const c_char, *const c_char, c_int) -> u64;
     code_line = c"PyCode_Addr2Line": fn(u64, c_int) -> c_int;
-    current_frame = c"PyEval_GetFrame": fn() -> u64;
-    frame_code = c"PyFrame_GetCode": fn(u64) -> u64;
-    frame_line = c"PyFrame_GetLineNumber": fn(u64) -> c_int;
     get_attribute = c"PyObject_GetAttrString": fn(u64, *const c_char) -> u64;
     text_bytes = c"PyUnicode_AsUTF8AndSize": fn(u64, *mut isize) -> *const u8;
     fetch_error = c"PyErr_Fetch": fn(*mut u64, *mut u64, *mut u64);

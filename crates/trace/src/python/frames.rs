@@ -214,32 +214,46 @@ pub fn innermost() -> Option<Spot> {
     found
 }
 
-/// Comparisons that were made, and those that agreed.
+/// Comparisons that were made.
 static COMPARED: AtomicU64 = AtomicU64::new(0);
-static AGREED: AtomicU64 = AtomicU64::new(0);
-const COMPARISONS: u64 = 16;
-/// The interpreter leaves out frames that only begin.
-const ENOUGH: u64 = 12;
+const COMPARISONS: u64 = 64;
 
-/// Compare the first frames that are read here with what the interpreter says, which makes an object of each: where they
-/// are not the same, no more is read.
+/// Compare the first frames that are read here with what the interpreter reads in them: where that is not the same, no
+/// more is read.
+///
+/// It is asked for nothing that it would have to make: it may be at work on that very thing.
 pub fn compare_with_interpreter() {
     if COMPARED.load(Ordering::Relaxed) >= COMPARISONS {
         return;
     }
-    let (Some(api), Some(spot)) = (api(), innermost()) else {
+    let (Some(api), Some(layout)) = (api(), LAYOUT.get()) else {
         return;
     };
-    let frame = unsafe { (api.current_frame)() };
-    if frame != 0 {
-        let code = unsafe { (api.frame_code)(frame) };
-        unsafe { (api.decref)(code) };
-        let line = u32::try_from(unsafe { (api.frame_line)(frame) }).unwrap_or(0);
-        let agrees = spot.code == code && code::line_of(code, spot.offset) == line;
-        AGREED.fetch_add(u64::from(agrees), Ordering::Relaxed);
+    let (Some(frame_code), Some(frame_line)) = (api.frame_code, api.frame_line) else {
+        return;
+    };
+    let read = |place: u64| unsafe { *(place as *const u64) };
+    let mut frame = unsafe { (api.thread_state)() };
+    for step in layout.to_frame.into_iter().flatten() {
+        if frame != 0 {
+            frame = read(frame + step);
+        }
     }
-    let compared = COMPARED.fetch_add(u64::from(frame != 0), Ordering::Relaxed);
-    if frame != 0 && compared + 1 == COMPARISONS && AGREED.load(Ordering::Relaxed) < ENOUGH {
+    if frame == 0 || !can_read(frame + layout.code) || !can_read(frame + layout.instruction) {
+        return;
+    }
+    let code = read(frame + layout.code) & !TAGS;
+    let owner = unsafe { *((frame + layout.owner) as *const u8) };
+    if owner >= layout.first_foreign_owner || !is_code(code, api.types.code, true) {
+        return;
+    }
+    COMPARED.fetch_add(1, Ordering::Relaxed);
+    let told = unsafe { frame_code(frame) };
+    unsafe { (api.decref)(told) };
+    let line = u32::try_from(unsafe { frame_line(frame) }).unwrap_or(0);
+    let instruction = read(frame + layout.instruction);
+    let offset = offset_in(layout, frame, code, instruction);
+    if told != code || code::line_of(code, offset) != line {
         MISREAD.fetch_add(1, Ordering::Relaxed);
     }
 }
