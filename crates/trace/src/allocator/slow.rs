@@ -209,10 +209,6 @@ pub enum Realloc {
 #[inline(never)]
 pub fn begin_realloc(old: u64, at: u64) -> Realloc {
     let mut found = Realloc::Done;
-    if is_free_threaded() {
-        // Lists get new blocks, since others may be reading the old ones.
-        return found;
-    }
     at_work(|| match classify(Kind::List, at) {
         Verdict::Not => {}
         Verdict::Is => count(Event::ListResize),
