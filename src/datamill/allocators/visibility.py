@@ -38,7 +38,7 @@ _LIMITS = {
     State.OTHER_OBJECTS: "nothing is counted: its objects do not begin as in other builds of this version",
     State.NO_TABLES: "resizes of lists, dictionaries and sets may be missing: one of each was resized for a "
     "trial, and not all were recognised",
-    State.NO_MAPS: "large blocks with a mapping of their own are not counted: another allocator than "
+    State.NO_MAPS: "large blocks that are mapped one by one are not counted: another allocator than "
     "glibc's serves them",
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
     State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
