@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use crate::ledger::{self, Process, State};
 use crate::python::layout::{Layout, find_layout, is_free_threaded};
-use crate::python::{Api, api, find_api, frames, name_of, read_text};
+use crate::python::{Api, api, build, find_api, frames, name_of, read_text};
 use crate::readable::{can_read, read_word};
 use crate::{allocator, forks, latency, pending, record};
 
@@ -48,14 +48,17 @@ pub extern "C" fn on_load() {
     };
     write_down(api);
     let version = api.version_text();
-    if is_free_threaded(version) {
-        say(State::FreeThreaded);
-        return;
-    }
     let Some(layout) = find_layout(version) else {
         say(State::UnknownVersion);
         return;
     };
+    if !build::find_build(api, is_free_threaded(version)) {
+        say(State::OtherObjects);
+        return;
+    }
+    if build::is_free_threaded() {
+        say(State::FreeThreaded);
+    }
     record::keep(header.wants_stacks(), header.wants_latencies());
     READY.store(true, Ordering::Relaxed);
     LAYOUT.get_or_init(|| layout);
@@ -116,10 +119,11 @@ extern "C" fn on_audit(event: *const c_char, arguments: *mut c_void, _mark: *mut
 fn is_compiled_file(arguments: u64) -> bool {
     /// From a tuple to its items: up to 3.13, and from 3.14 on, where tuples keep their hash.
     const ITEMS: [u64; 2] = [24, 32];
+    let more = build::widened();
     ITEMS.iter().any(|items| {
-        let item = read_word(arguments + items).unwrap_or(0);
-        let is_text =
-            api().is_some_and(|api| item != 0 && read_word(item + 8) == Some(api.types.text));
+        let item = read_word(arguments + items + more).unwrap_or(0);
+        let is_text = api()
+            .is_some_and(|api| item != 0 && read_word(item + 8 + more) == Some(api.types.text));
         is_text && read_text(item).ends_with(b".pyc")
     })
 }
@@ -155,8 +159,11 @@ fn begin() {
         // A tool that was there before us takes ours away when it puts things back at the end.
         IS_LAST.store(api.has_own_allocator(), Ordering::Relaxed);
         let has_pools = allocator::look_at_pools(api);
-        if !has_pools {
+        if !has_pools && !build::is_free_threaded() {
             say(State::NoPools);
+        }
+        if !allocator::sees_maps() {
+            say(State::NoMaps);
         }
         allocator::find_parallel(api, has_pools);
         if record::LATENCIES.load(Ordering::Relaxed) {
@@ -165,8 +172,8 @@ fn begin() {
     }
     allocator::install(api);
     allocator::COUNTING.store(true, Ordering::Relaxed);
-    if is_first {
-        practice::practise(api);
+    if is_first && !practice::practise(api) {
+        say(State::NoTables);
     }
     say(State::Began);
 }
@@ -222,7 +229,7 @@ pub extern "C" fn on_exit() {
             say(State::NoFrames);
         }
     }
-    pending::WAITING.store(false, Ordering::Relaxed);
+    pending::start_over();
 }
 
 /// `_Py_AuditHookEntry`.

@@ -2,15 +2,17 @@
 
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::events::Event;
-use crate::python::objects::Kind;
+use crate::python::build;
+use crate::python::objects::{Kind, is_full_list};
 use crate::readable::read_word;
 use crate::record::Place;
 use crate::sites::chain::Steps;
-use crate::sites::scan::Candidates;
+use crate::sites::scan::{Candidate, Candidates};
 use crate::sites::{Answer, Site, learn};
+use crate::spin::{PARALLEL, this_thread};
 use crate::{latency, ledger};
 
 /// A block whose container will be known at the next call.
@@ -26,28 +28,81 @@ pub struct Pending {
     pub call: Option<u64>,
 }
 
-struct Slot(UnsafeCell<Option<Pending>>);
+/// A call that was looked at, and whether its block is there, so that it waits.
+type Kept = (Option<Pending>, bool);
+
+struct Slot(UnsafeCell<Kept>);
 
 // Used under the lock of the slow path only.
 unsafe impl Sync for Slot {}
 
-static SLOT: Slot = Slot(UnsafeCell::new(None));
+/// Where threads take turns: whichever calls next, what the last one did is done.
+static SLOT: Slot = Slot(UnsafeCell::new((None, false)));
+
+thread_local! {
+    /// Where threads run at the same time: each knows when it is done itself.
+    static OWN_SLOT: UnsafeCell<Kept> = const { UnsafeCell::new((None, false)) };
+}
+
+/// Calls that wait, in all threads.
+static WAITERS: AtomicU32 = AtomicU32::new(0);
 /// Whether something is pending; looked at by every call.
 pub static WAITING: AtomicBool = AtomicBool::new(false);
+
+/// Work on what is kept for this thread.
+fn with_slot<R>(work: impl FnOnce(&mut Kept) -> R) -> R {
+    if PARALLEL.load(Ordering::Relaxed) {
+        OWN_SLOT.with(|slot| work(unsafe { &mut *slot.get() }))
+    } else {
+        work(unsafe { &mut *SLOT.0.get() })
+    }
+}
+
+/// Forget all that waits: in a child, whose other threads do not exist, and at the end.
+pub fn start_over() {
+    unsafe { *SLOT.0.get() = (None, false) };
+    OWN_SLOT.with(|slot| unsafe { *slot.get() = (None, false) });
+    WAITERS.store(0, Ordering::Relaxed);
+    WAITING.store(false, Ordering::Relaxed);
+}
 /// The table that dictionaries without items share.
 pub static EMPTY_KEYS: AtomicU64 = AtomicU64::new(0);
-/// Whether known operations are being carried out to learn from.
-pub static LEARNING: AtomicBool = AtomicBool::new(false);
+/// The thread that carries out known operations to learn from; 0 for none.
+static LEARNER: AtomicU64 = AtomicU64::new(0);
+/// Whether a container of each kind was seen to get another table.
+pub static CONFIRMED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+
+/// Whether the lists that get items are being made, so that none grows.
+pub static MAKES_LISTS: AtomicBool = AtomicBool::new(false);
+
+/// Begin to learn from what this thread does, or end it.
+pub fn learn_here(learn: bool) {
+    LEARNER.store(if learn { this_thread() } else { 0 }, Ordering::Relaxed);
+}
+
+/// Whether this thread carries out known operations to learn from.
+#[inline(always)]
+pub fn is_learning() -> bool {
+    let learner = LEARNER.load(Ordering::Relaxed);
+    learner != 0 && learner == this_thread()
+}
+
+/// Note that a container of a kind was seen to get another table.
+pub fn confirm(kind: Kind) {
+    CONFIRMED[kind as usize].store(true, Ordering::Relaxed);
+}
 
 /// Keep a call until the next one.
 pub fn wait_for(pending: Pending) {
-    prepare(pending);
-    begin_waiting();
+    with_slot(|slot| {
+        slot.0 = Some(pending);
+        begin_waiting(slot);
+    });
 }
 
 /// Keep a call whose block is not there yet.
 pub fn prepare(pending: Pending) {
-    unsafe { *SLOT.0.get() = Some(pending) };
+    with_slot(|slot| slot.0 = Some(pending));
 }
 
 /// Has blocks that are given back looked at, or no longer; the allocator's tables say how.
@@ -59,41 +114,67 @@ fn look_at_frees(look: bool) {
     }
 }
 
-fn begin_waiting() {
+fn begin_waiting(slot: &mut Kept) {
+    if !slot.1 {
+        slot.1 = true;
+        WAITERS.fetch_add(1, Ordering::Relaxed);
+    }
     WAITING.store(true, Ordering::Relaxed);
     look_at_frees(true);
 }
 
 /// The block is there: keep the call until the next one.
 pub fn wait_with(block: u64, call: Option<u64>) {
-    if let Some(pending) = unsafe { (*SLOT.0.get()).as_mut() } {
-        pending.block = block;
-        pending.call = call;
-        begin_waiting();
-    }
+    with_slot(|slot| {
+        if let Some(pending) = slot.0.as_mut() {
+            pending.block = block;
+            pending.call = call;
+            begin_waiting(slot);
+        }
+    });
 }
 
 /// Look at what became of the block, and count it if a container grew.
 #[cold]
 pub fn settle() {
-    WAITING.store(false, Ordering::Relaxed);
-    look_at_frees(false);
-    let taken = unsafe { (*SLOT.0.get()).take() };
-    let Some(pending) = taken else { return };
+    // A call may have waited since before there was a second interpreter.
+    let common = unsafe { &mut *SLOT.0.get() };
+    if common.1 {
+        settle_in(common);
+    }
+    with_slot(|slot| {
+        if slot.1 {
+            settle_in(slot);
+        }
+    });
+}
+
+fn settle_in(slot: &mut Kept) {
+    slot.1 = false;
+    if WAITERS.fetch_sub(1, Ordering::Relaxed) == 1 {
+        WAITING.store(false, Ordering::Relaxed);
+        look_at_frees(false);
+    }
+    let Some(pending) = slot.0.take() else { return };
     let (candidates, count) = &pending.candidates;
-    let is_strict = LEARNING.load(Ordering::Relaxed);
+    let is_strict = is_learning();
     let mut answer = Answer::Other;
     for candidate in &candidates[..*count] {
         let table = read_word(candidate.object + pending.kind.table_offset());
         if table == Some(pending.block) {
-            let had_none = candidate.table == EMPTY_KEYS.load(Ordering::Relaxed);
-            // Growing from nothing is what a list's reallocation is for.
-            let is_first = pending.kind == Kind::Dict && had_none;
-            answer = if is_first {
-                Answer::FromNothing
-            } else {
-                Answer::Grown
+            answer = match pending.kind {
+                Kind::Dict if candidate.table == EMPTY_KEYS.load(Ordering::Relaxed) => {
+                    Answer::FromNothing
+                }
+                Kind::List if build::is_free_threaded() => {
+                    tell_new_items(candidate, pending.block, is_strict)
+                }
+                // Growing from nothing is what a list's reallocation is for.
+                _ => Answer::Grown,
             };
+            if is_strict && answer == Answer::Grown {
+                confirm(pending.kind);
+            }
             break;
         }
         if table != Some(candidate.table) {
@@ -109,6 +190,23 @@ pub fn settle() {
         if let Some(call) = pending.call {
             latency::attach(call, event_of(pending.kind));
         }
+    }
+}
+
+/// What the new items of a list say, where a list that grows asks for them as one that is made does.
+///
+/// One that is made has room for just what it has, or had no items. The few growing lists of which that is true are
+/// counted where others have shown what the call serves.
+fn tell_new_items(list: &Candidate, items: u64, is_strict: bool) -> Answer {
+    if list.table == items || (is_strict && MAKES_LISTS.load(Ordering::Relaxed)) {
+        // Remains of another list, whose items these were, or a list that is being made.
+        Answer::Other
+    } else if list.table != 0 && !is_full_list(list.object) {
+        Answer::Grown
+    } else if is_strict {
+        Answer::Unclear
+    } else {
+        Answer::FromNothing
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::events::Event;
 use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
+use crate::python::build;
 use crate::python::frames::{self, Spot};
 use crate::python::{keep_code, line_of, name_of};
 
@@ -22,7 +23,9 @@ static PLAIN: AtomicBool = AtomicBool::new(false);
 pub fn keep(stacks: bool, latencies: bool) {
     STACKS.store(stacks, Ordering::Relaxed);
     LATENCIES.store(latencies, Ordering::Relaxed);
-    PLAIN.store(!stacks && !latencies, Ordering::Relaxed);
+    // Threads that have copies of a function's instructions give them back while it lives.
+    let addresses_stay = !build::is_free_threaded();
+    PLAIN.store(!stacks && !latencies && addresses_stay, Ordering::Relaxed);
 }
 
 /// A place in the program: its line and, where stacks are kept, its stack.
@@ -52,6 +55,9 @@ static KNOWN: Known = Known(UnsafeCell::new((
 
 /// Where the program is.
 pub fn find_place() -> Place {
+    if build::is_free_threaded() {
+        frames::compare_with_interpreter();
+    }
     if STACKS.load(Ordering::Relaxed) {
         return find_stack();
     }

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running.interpreters import list_interpreters
+from running.interpreters import has_pools, is_free_threaded, list_interpreters
 from running.nightly import choose_count
 from traced_programs import write_program
 
@@ -65,8 +65,17 @@ make()
 
 
 @INTERPRETERS
-def test_pools_and_arenas_are_those_of_the_allocator_itself(tmp_path: Path, version: str) -> None:
+def test_pools_and_arenas_are_those_of_the_allocator_itself(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = "kept = [bytes(440) for _ in range(40_000)]"
+    if not has_pools(list_interpreters()[version]):
+        trace, _ = run_traced(tmp_path, version, work)
+        assert trace.totals["pool_init"] == trace.totals["new_arena"] == 0
+        assert any("pools and arenas are not counted" in sentence for sentence in trace.not_visible)
+        return
+    # Debug builds watch blocks for overruns, which makes them larger.
+    monkeypatch.setenv("PYTHONMALLOC", "pymalloc")
     # The allocator tells nothing while it is traced: it takes ours for another one.
     asking = f"import sys\nsys._debugmallocstats()\n{work}\nsys._debugmallocstats()\n"
     told = subprocess.run(
@@ -107,6 +116,65 @@ def test_appending_10_000_integers_reallocates_and_preallocating_does_not(
     )
     assert count_by_line(slow)[("list_resize", 4)] == int(told.stdout)
     assert not {place for place in count_by_line(fast) if place[0] == "list_resize"}
+
+
+@INTERPRETERS
+def test_text_bytes_and_tuples_that_are_reallocated_are_counted_in_their_lines(
+    tmp_path: Path, version: str
+) -> None:
+    program = """\
+def grow():
+    for i in range(100):
+        ("é" * 600).encode().decode()
+    for i in range(100):
+        bytes(x % 256 for x in range(3000))
+    for i in range(100):
+        tuple(x for x in range(300))
+grow()
+"""
+    trace, _ = run_traced(tmp_path, version, program)
+    found = count_by_line(trace)
+    assert found["bytes_resize", 5] >= 100
+    # From 3.14 on what is decoded is made at once, and a tuple of unknown length is made of a list.
+    if int(version.split(".")[1]) < 14:
+        assert found["str_resize", 3] >= 100
+        assert found["tuple_resize", 7] >= 100
+
+
+@INTERPRETERS
+@pytest.mark.parametrize("allocator", ["default", "debug", "malloc_debug", "mimalloc"])
+def test_large_blocks_are_mapped_ones_only_where_the_c_library_mapped_them(
+    tmp_path: Path, version: str, allocator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONMALLOC", allocator)
+    asked = subprocess.run([list_interpreters()[version], "-c", ""], capture_output=True, check=False)
+    if asked.returncode != 0:
+        pytest.skip("this interpreter has no such allocator")
+    # Giving back a mapped block has the C library take blocks up to its size from the heap.
+    program = "first = bytes(400_000)\ndel first\nheap = [bytes(200_000) for _ in range(50)]\n"
+    program += "mapped = [bytes(4_000_000) for _ in range(50)]\n"
+    trace, _ = run_traced(tmp_path, version, program)
+    found = count_by_line(trace)
+    if any("large blocks that are mapped one by one are not counted" in text for text in trace.not_visible):
+        assert allocator == "mimalloc" or is_free_threaded(list_interpreters()[version])
+        assert not {place for place in found if place[0] == "memory_map" and place[1] > 2}
+    else:
+        assert allocator != "mimalloc"
+        assert found["memory_map", 4] == 50
+        assert found.get(("memory_map", 3), 0) <= 2
+
+
+@INTERPRETERS
+def test_what_is_not_counted_is_said_and_no_more(tmp_path: Path, version: str) -> None:
+    place = list_interpreters()[version]
+    trace, _ = run_traced(tmp_path, version, "pass\n")
+    # Of the interpreter, not of the shell that starts it.
+    said = " ".join(text for text in trace.not_visible if f"(Python {version.split()[0]})" in text)
+    assert ("pools and arenas are not counted" in said) == (not has_pools(place))
+    assert ("free-threaded build" in said) == is_free_threaded(place)
+    assert "nothing is counted:" not in said
+    assert "not all were recognised" not in said
+    assert "lines are not told" not in said
 
 
 def test_the_interpreters_of_this_machine_are_found() -> None:

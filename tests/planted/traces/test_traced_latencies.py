@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running.interpreters import list_interpreters
+from running.interpreters import has_pools, list_interpreters
 
 from datamill.conduct.tracing.trace_allocations import TracedProgram, trace_allocations
 
@@ -50,7 +50,9 @@ def test_requests_are_all_there_and_their_events_are_those_of_the_totals(
     assert 2000 <= in_line.filter(pl.col("size") == 257).height <= 2001
     assert in_line.filter(pl.col("event") == "list_resize").height >= 30
     medians = dict(table.group_by("binned").agg(pl.col("latency_ns").median()).iter_rows())
-    assert 0 <= medians[False] < medians[True]
+    assert medians[False] >= 0
+    if has_pools(list_interpreters()[version]):
+        assert medians[False] < medians[True]
     # All tables but the first, which is in the set itself, are given back.
     for event, line in (("dict_resize", 7), ("set_resize", 10)):
         grown = table.filter(pl.col("event").str.contains(event) & (pl.col("line") == line))

@@ -122,6 +122,9 @@ def test_what_could_not_be_seen_is_said(change: tuple[int, int], words: str) -> 
         (17, "lines are not told"),
         (33, "another allocator in place"),
         (64, "never said that it begins"),
+        (1024, "do not begin as in other builds"),
+        (2049, "not all were recognised"),
+        (4097, "large blocks that are mapped"),
     ],
 )
 def test_what_limits_an_interpreter_is_said_with_its_name(state: int, words: str) -> None:

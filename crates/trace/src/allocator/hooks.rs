@@ -7,7 +7,7 @@ use super::{HOT, Hot, slow};
 use crate::latency::Way;
 use crate::pending::WAITING;
 use crate::python::AllocatorTable;
-use crate::python::objects::{Kind, SMALL_KEYS, is_keys_size, is_set_size};
+use crate::python::objects::{Kind, SMALL_KEYS, is_keys_size, is_new_list_size, is_set_size};
 
 type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Calloc = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
@@ -68,7 +68,8 @@ impl Watch for Events {
     fn table_made(&self, kind: Kind, block: *mut c_void, at: u64) {
         match kind {
             Kind::Set => slow::set_table_made(block as u64, at),
-            _ => slow::keys_made(block as u64, at),
+            Kind::Dict => slow::keys_made(block as u64, at),
+            Kind::List => slow::items_made(block as u64, at),
         }
     }
 
@@ -124,6 +125,8 @@ unsafe fn look_at_made<W: Watch>(
         watch.table_made(Kind::Dict, block, at);
     } else if is_mem && is_set {
         watch.table_made(Kind::Set, block, at);
+    } else if is_mem && !is_small && is_new_list_size(size as u64) {
+        watch.table_made(Kind::List, block, at);
     }
 }
 

@@ -8,7 +8,7 @@ mod timed;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ};
+use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ, build};
 use crate::spin::PARALLEL;
 use crate::{pending, record};
 
@@ -26,8 +26,8 @@ pub struct Hot {
     pub pool_keep: AtomicU64,
     pub arena: ArenaTable,
     pub arena_size: AtomicUsize,
-    /// Blocks of their own mapping can be told by the word before them.
-    pub sees_maps: AtomicBool,
+    /// From a block back to the word that says whether it has a mapping of its own; 0 where none does.
+    pub map_word: AtomicU64,
     /// What is put before each block when it is watched for overruns.
     pub padding: AtomicUsize,
 }
@@ -53,7 +53,7 @@ pub static mut HOT: Hot = Hot {
         free: 0,
     },
     arena_size: AtomicUsize::new(0),
-    sees_maps: AtomicBool::new(false),
+    map_word: AtomicU64::new(0),
     padding: AtomicUsize::new(0),
 };
 
@@ -66,7 +66,7 @@ static FIRST: AtomicU64 = AtomicU64::new(0);
 /// before it has a single object, which [`look_for_parallel`] sees. Without pools that cannot be seen.
 pub fn find_parallel(api: &Api, has_pools: bool) {
     FIRST.store(api.interpreter(), Ordering::Relaxed);
-    PARALLEL.store(!has_pools, Ordering::Relaxed);
+    PARALLEL.store(!has_pools || build::is_free_threaded(), Ordering::Relaxed);
 }
 
 /// Somebody maps an arena: see whether it is another interpreter than the first.
@@ -88,9 +88,14 @@ pub static COUNTING: AtomicBool = AtomicBool::new(false);
 pub fn look_at_pools(api: &Api) -> bool {
     #[allow(static_mut_refs)]
     let hot = unsafe { &mut HOT };
-    hot.sees_maps
-        .store(pools::has_glibc_malloc(), Ordering::Relaxed);
-    let Some(found) = pools::find_pools(api) else {
+    let map_word = pools::find_map_word(api).unwrap_or(0);
+    hot.map_word.store(map_word, Ordering::Relaxed);
+    let found = if build::is_free_threaded() {
+        None
+    } else {
+        pools::find_pools(api)
+    };
+    let Some(found) = found else {
         hot.small.store(0, Ordering::Relaxed);
         return false;
     };
@@ -103,6 +108,12 @@ pub fn look_at_pools(api: &Api) -> bool {
     hot.arena_size
         .store(found.pool_size as usize * 64, Ordering::Relaxed);
     true
+}
+
+/// Whether blocks of their own mapping can be told, after [`look_at_pools`].
+pub fn sees_maps() -> bool {
+    let hot = &raw const HOT;
+    unsafe { (*hot).map_word.load(Ordering::Relaxed) != 0 }
 }
 
 /// Our entries for the domains of objects and of memory.
@@ -152,7 +163,7 @@ pub fn install(api: &Api) {
 /// That is only needed while a call waits for what becomes of its block: at other times the interpreter frees as it
 /// does without us, which it may do without a call.
 fn look_at_frees(look: bool) {
-    if record::LATENCIES.load(Ordering::Relaxed) {
+    if looks_at_all_frees() {
         return;
     }
     let Some(api) = crate::python::api() else {
@@ -173,12 +184,21 @@ fn look_at_frees(look: bool) {
     }
 }
 
+/// Whether blocks that are given back are always looked at: where that takes time that is measured, and where tables
+/// cannot be changed while other threads run.
+fn looks_at_all_frees() -> bool {
+    record::LATENCIES.load(Ordering::Relaxed) || build::is_free_threaded()
+}
+
 /// Our entries around a table, as they are put in place.
 fn make_table(table: &AllocatorTable, ours: &entry::Entries) -> AllocatorTable {
     let around = entry::around(table, ours);
-    let frees = record::LATENCIES.load(Ordering::Relaxed);
     AllocatorTable {
-        free: if frees { around.free } else { table.free },
+        free: if looks_at_all_frees() {
+            around.free
+        } else {
+            table.free
+        },
         ..around
     }
 }

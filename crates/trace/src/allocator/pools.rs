@@ -41,8 +41,29 @@ pub fn find_pools(api: &Api) -> Option<Pools> {
     found
 }
 
-/// Whether `malloc`, behind ours, is glibc's, whose blocks say whether they have a mapping of their own.
-pub fn has_glibc_malloc() -> bool {
+/// From a block of no pool back to the word in which glibc's allocator keeps its size, and whether it has a mapping of its
+/// own; nothing where another allocator serves it.
+pub fn find_map_word(api: &Api) -> Option<u64> {
+    /// Not so large that giving it back would change which blocks are mapped.
+    const SIZE: u64 = 4096;
+    /// What may be around a block where it is watched for overruns.
+    const MORE: u64 = 80;
+    if !has_glibc_malloc() {
+        return None;
+    }
+    let block = unsafe { (api.object_malloc)(SIZE as usize) };
+    let is_size = |before: &u64| {
+        let word = read_word(block as u64 - before).unwrap_or(0);
+        (SIZE..SIZE + MORE).contains(&(word & !7))
+    };
+    // Right before it, or before what watches it: 16 bytes, twice where the raw domain that serves it is watched as well.
+    let found = [8, 24, 40].into_iter().find(is_size);
+    unsafe { (api.object_free)(block) };
+    found
+}
+
+/// Whether `malloc`, behind ours, is glibc's.
+fn has_glibc_malloc() -> bool {
     unsafe extern "C" {
         fn gnu_get_libc_version() -> *const libc::c_char;
     }

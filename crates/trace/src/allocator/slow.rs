@@ -8,9 +8,10 @@ use super::{COUNTING, HOT, Hot};
 use crate::events::Event;
 use crate::latency::{self, Way, clock};
 use crate::ledger;
-use crate::pending::{self, Pending, WAITING, event_of};
+use crate::pending::{self, Pending, WAITING, event_of, is_learning};
 use crate::python::api;
-use crate::python::objects::Kind;
+use crate::python::build::{is_free_threaded, widened};
+use crate::python::objects::{Kind, LIST_HEAD};
 use crate::readable::{can_read, read_word};
 use crate::record::{count_here, find_place};
 use crate::sites::chain::{Steps, unwind};
@@ -34,10 +35,6 @@ fn at_work(work: impl FnOnce()) {
     if COUNTING.load(Relaxed) {
         LOCK.hold_once(work);
     }
-}
-
-fn is_learning() -> bool {
-    pending::LEARNING.load(Relaxed)
 }
 
 #[inline(never)]
@@ -105,6 +102,14 @@ pub fn keys_made(block: u64, at: u64) {
 #[inline(never)]
 pub fn set_table_made(block: u64, at: u64) {
     table_made(Kind::Set, block, at);
+}
+
+/// A block was returned that has the size of new items of a list.
+#[inline(never)]
+pub fn items_made(block: u64, at: u64) {
+    if block != 0 {
+        table_made(Kind::List, block + LIST_HEAD, at);
+    }
 }
 
 #[inline(always)]
@@ -237,6 +242,9 @@ fn ask_about_list(old: u64, at: u64, site: Option<Site>) -> Realloc {
     } else {
         Answer::Other
     };
+    if is_learning() && answer == Answer::Grown {
+        pending::confirm(Kind::List);
+    }
     if learn(site, answer, &steps, is_learning()) {
         count(Event::ListResize);
     }
@@ -254,21 +262,29 @@ pub fn end_realloc(call: Realloc, block: u64) {
 /// The event that it is when the object at the beginning of a block is reallocated.
 pub fn object_of(old: u64) -> Option<Event> {
     let types = &api()?.types;
-    // A tuple has two words of the collector's before it, so that its type is the fourth word of its block.
-    let first = unsafe { *((old + 8) as *const u64) };
+    let read = |offset: u64| {
+        let is_within_page = old % 4096 <= 4096 - 8 - offset;
+        if is_within_page || can_read(old + offset) {
+            unsafe { *((old + offset) as *const u64) }
+        } else {
+            0
+        }
+    };
+    let kind = 8 + widened();
+    let first = read(kind);
     if first == types.text {
         return Some(Event::StrResize);
     }
     if first == types.bytes {
         return Some(Event::BytesResize);
     }
-    let is_within_page = old % 4096 <= 4096 - 32;
-    let third = if is_within_page || can_read(old + 24) {
-        unsafe { *((old + 24) as *const u64) }
+    // A tuple has two words of the collector's before it, which keeps none without the global lock.
+    let collected = if is_free_threaded() {
+        first
     } else {
-        0
+        read(kind + 16)
     };
-    (third == types.tuple).then_some(Event::TupleResize)
+    (collected == types.tuple).then_some(Event::TupleResize)
 }
 
 /// An object was reallocated.
@@ -282,14 +298,10 @@ pub fn object_moved(event: Event) {
 pub fn mapped_maybe(old: u64, block: u64, size: u64) {
     /// glibc never maps smaller blocks by themselves (`DEFAULT_MMAP_THRESHOLD_MIN`).
     const LEAST: u64 = 128 << 10;
-    if size < LEAST || block == 0 || old == block || !hot().sees_maps.load(Relaxed) {
+    let before = hot().map_word.load(Relaxed);
+    if size < LEAST || block == 0 || old == block || before == 0 {
         return;
     }
-    let before = if hot().padding.load(Relaxed) == 0 {
-        8
-    } else {
-        24
-    };
     let is_mapped = unsafe { *((block - before) as *const u64) } & 2 != 0;
     if is_mapped {
         at_work(|| count(Event::MemoryMap));
@@ -323,4 +335,5 @@ fn is_new_pool(slot: &AtomicU64, header: u64, size: u64) -> bool {
 /// A child that was forked: no other thread holds anything here.
 pub fn start_over() {
     LOCK.open();
+    pending::start_over();
 }

@@ -52,7 +52,10 @@ impl Watch for Timed {
 
     #[inline(always)]
     fn table_made(&self, kind: Kind, block: *mut c_void, at: u64) {
-        slow::table_made_in(kind, block as u64, at, (self.begin, self.end));
+        match kind {
+            Kind::List => slow::items_made(block as u64, at),
+            _ => slow::table_made_in(kind, block as u64, at, (self.begin, self.end)),
+        }
     }
 
     #[inline(always)]

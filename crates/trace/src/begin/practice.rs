@@ -6,24 +6,32 @@ use std::sync::atomic::Ordering;
 
 use crate::allocator::settle_now;
 use crate::ledger;
-use crate::pending::{EMPTY_KEYS, LEARNING};
+use crate::pending::{CONFIRMED, EMPTY_KEYS, MAKES_LISTS, learn_here};
 use crate::python::Api;
+use crate::python::build::is_free_threaded;
+use crate::python::objects::Kind;
 use crate::readable::read_word;
 
 /// Enough for four callers to be told apart, each by four answers.
 const MOST_ROUNDS: usize = 24;
-const KEYS: u64 = 32;
 
 /// Let a list, a dictionary and a set grow, and ask for blocks that serve none of them. Needs the global lock.
-pub fn practise(api: &Api) {
-    LEARNING.store(true, Ordering::Relaxed);
+///
+/// Returns false where the tables of one of them were not recognised.
+pub fn practise(api: &Api) -> bool {
+    learn_here(true);
     unsafe {
         let empty = (api.new_dict)();
-        EMPTY_KEYS.store(read_word(empty + KEYS).unwrap_or(0), Ordering::Relaxed);
+        let keys = read_word(empty + Kind::Dict.table_offset());
+        EMPTY_KEYS.store(keys.unwrap_or(0), Ordering::Relaxed);
         (api.decref)(empty);
         for _ in 0..MOST_ROUNDS {
             let asked = count_asked();
             ask_for_blocks(api);
+            if is_free_threaded() {
+                make_and_grow_lists(api);
+                grow_lists(api);
+            }
             grow(api, |number| (api.integer)(number));
             grow(api, |number| {
                 let text = [b'a' + number as u8, 0];
@@ -35,7 +43,10 @@ pub fn practise(api: &Api) {
         }
     }
     settle_now();
-    LEARNING.store(false, Ordering::Relaxed);
+    learn_here(false);
+    CONFIRMED
+        .iter()
+        .all(|confirmed| confirmed.load(Ordering::Relaxed))
 }
 
 fn count_asked() -> u64 {
@@ -45,7 +56,7 @@ fn count_asked() -> u64 {
 /// Blocks of the sizes of tables, in no table: through the functions that all callers share.
 unsafe fn ask_for_blocks(api: &Api) {
     unsafe {
-        for size in [120, 256] {
+        for size in [120, 256, 264] {
             (api.object_free)((api.object_malloc)(size));
             (api.mem_free)((api.mem_malloc)(size));
         }
@@ -73,5 +84,56 @@ unsafe fn grow(api: &Api, make: impl Fn(c_long) -> u64) {
         for object in [list, dict, set] {
             (api.decref)(object);
         }
+    }
+}
+
+/// Where a list that grows from nothing looks like one that is made, each function that lets lists grow must have been
+/// seen to let them grow from something.
+unsafe fn grow_lists(api: &Api) {
+    unsafe {
+        let [single, inserted, sliced] = [(); 3].map(|()| (api.new_list)(0));
+        let item = (api.integer)(1);
+        (api.append)(single, item);
+        for _ in 0..24 {
+            (api.insert)(inserted, 0, item);
+            settle_now();
+            (api.set_slice)(sliced, 0, 0, single);
+            settle_now();
+        }
+        for object in [single, inserted, sliced, item] {
+            (api.decref)(object);
+        }
+    }
+}
+
+/// Each function that makes lists with room for their items must have been seen to do so, where it asks for them as one
+/// that lets lists grow.
+///
+/// By turns with lists that grow, so that no function that serves both is trusted before that shows.
+unsafe fn make_and_grow_lists(api: &Api) {
+    unsafe {
+        let item = (api.integer)(1);
+        for turn in 0..24 {
+            let list = (api.new_list)(0);
+            for _ in 0..4 {
+                (api.append)(list, item);
+                settle_now();
+            }
+            MAKES_LISTS.store(true, Ordering::Relaxed);
+            let made = match turn % 4 {
+                0 => (api.new_list)(8),
+                1 => (api.repeat)(list, 2),
+                2 => (api.list_of)(list),
+                _ => (api.get_slice)(list, 0, 4),
+            };
+            settle_now();
+            MAKES_LISTS.store(false, Ordering::Relaxed);
+            (api.append)(list, item);
+            settle_now();
+            for object in [made, list] {
+                (api.decref)(object);
+            }
+        }
+        (api.decref)(item);
     }
 }

@@ -111,7 +111,7 @@ pub enum State {
     Began = 1,
     /// The allocator has no pools: it is not CPython's own.
     NoPools = 2,
-    /// A build without the global lock.
+    /// A build without the global lock, whose allocator has no pools.
     FreeThreaded = 4,
     /// A version whose layout we do not know.
     UnknownVersion = 8,
@@ -127,6 +127,12 @@ pub enum State {
     NoFaults = 256,
     /// A native program asked for memory through us.
     Asked = 512,
+    /// Objects do not begin with what they begin with in other builds.
+    OtherObjects = 1024,
+    /// A list, dictionary or set that was grown to try it out was not recognised.
+    NoTables = 2048,
+    /// Blocks do not say whether they have a mapping of their own.
+    NoMaps = 4096,
 }
 
 impl Process {

@@ -39,6 +39,9 @@ macro_rules! functions {
             pub types: Types,
             /// `PyThreadState_GetInterpreter`.
             interpreter_of: Option<unsafe extern "C" fn(u64) -> u64>,
+            /// `PyUnstable_InterpreterFrame_GetCode` and `_GetLine`, from 3.12 on.
+            pub frame_code: Option<unsafe extern "C" fn(u64) -> u64>,
+            pub frame_line: Option<unsafe extern "C" fn(u64) -> c_int>,
             /// `_PyRuntime`, and its size, where the interpreter exports it.
             pub runtime: Option<(u64, usize)>,
             /// `_PyMem_GetCurrentAllocatorName`: none for one that is not the interpreter's own.
@@ -52,6 +55,7 @@ macro_rules! functions {
                 thread_state: unsafe { std::mem::transmute::<usize, unsafe extern "C" fn() -> u64>(
                     find(c"PyThreadState_GetUnchecked").or_else(|| find(c"_PyThreadState_UncheckedGet"))?) },
                 types: Types {
+                    object: find(c"PyBaseObject_Type")? as u64,
                     code: find(c"PyCode_Type")? as u64,
                     list: find(c"PyList_Type")? as u64,
                     dict: find(c"PyDict_Type")? as u64,
@@ -64,6 +68,12 @@ macro_rules! functions {
                 interpreter_of: find(c"PyThreadState_GetInterpreter").map(|found| unsafe {
                     std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
                 }),
+                frame_code: find(c"PyUnstable_InterpreterFrame_GetCode").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
+                }),
+                frame_line: find(c"PyUnstable_InterpreterFrame_GetLine").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> c_int>(found)
+                }),
                 runtime: find_sized(c"_PyRuntime"),
                 allocator_name: find(c"_PyMem_GetCurrentAllocatorName").map(|found| unsafe {
                     std::mem::transmute::<usize, unsafe extern "C" fn() -> *const c_char>(found)
@@ -75,6 +85,7 @@ macro_rules! functions {
 
 /// Addresses of type objects.
 pub struct Types {
+    pub object: u64,
     pub code: u64,
     pub list: u64,
     pub dict: u64,
@@ -107,6 +118,11 @@ functions! {
     restore_error = c"PyErr_Restore": fn(u64, u64, u64);
     new_list = c"PyList_New": fn(isize) -> u64;
     append = c"PyList_Append": fn(u64, u64) -> c_int;
+    insert = c"PyList_Insert": fn(u64, isize, u64) -> c_int;
+    set_slice = c"PyList_SetSlice": fn(u64, isize, isize, u64) -> c_int;
+    get_slice = c"PyList_GetSlice": fn(u64, isize, isize) -> u64;
+    repeat = c"PySequence_Repeat": fn(u64, isize) -> u64;
+    list_of = c"PySequence_List": fn(u64) -> u64;
     new_dict = c"PyDict_New": fn() -> u64;
     set_item = c"PyDict_SetItem": fn(u64, u64, u64) -> c_int;
     new_set = c"PySet_New": fn(u64) -> u64;

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::api;
+use super::{api, build::widened};
 use crate::ledger::NO_TEXT;
 
 /// Where a code object has its file's and its own name, and its instructions; 0 before [`find_offsets`].
@@ -24,7 +24,7 @@ pub fn find_offsets() -> bool {
             return false;
         }
         // Its instructions are what varies in size: they begin where its fixed part ends.
-        let fixed = *((api.types.code + TYPE_BASIC_SIZE) as *const u64);
+        let fixed = *((api.types.code + TYPE_BASIC_SIZE + widened()) as *const u64);
         let find = |name: &std::ffi::CStr| {
             let value = (api.get_attribute)(code, name.as_ptr());
             let found = (16..fixed)
@@ -48,6 +48,15 @@ pub fn find_offsets() -> bool {
 /// From the beginning of a code object's instructions, in bytes.
 pub fn offset_in(code: u64, instruction: u64) -> i32 {
     instruction.wrapping_sub(code + INSTRUCTIONS.load(Ordering::Relaxed)) as i32
+}
+
+/// The same for an instruction in a thread's own copy of them.
+///
+/// The copies are in a list (`_PyCodeArray`), the last of a code object's fixed parts; the first is the original.
+pub fn offset_in_copy(code: u64, copy: i32, instruction: u64) -> i32 {
+    let read = |place: u64| unsafe { *(place as *const u64) };
+    let copies = read(code + INSTRUCTIONS.load(Ordering::Relaxed) - 8);
+    instruction.wrapping_sub(read(copies + 8 + 8 * copy as u64)) as i32
 }
 
 /// The line of an instruction; 0 where it has no line.

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::{api, code, layout::Layout};
+use super::{api, build::widened, code, layout::Layout};
 use crate::readable::can_read;
 
 static LAYOUT: OnceLock<Layout> = OnceLock::new();
@@ -73,7 +73,7 @@ pub fn walk(mut visit: impl FnMut(Spot) -> bool) {
             let instruction = unsafe { *((frame + layout.instruction) as *const u64) };
             if !visit(Spot {
                 code,
-                offset: code::offset_in(code, instruction),
+                offset: offset_in(layout, frame, code, instruction),
             }) {
                 return;
             }
@@ -91,9 +91,20 @@ pub fn walk(mut visit: impl FnMut(Spot) -> bool) {
 }
 
 fn is_code(code: u64, code_type: u64, is_careful: bool) -> bool {
-    code != 0
-        && (!is_careful || can_read(code + 8))
-        && unsafe { *((code + 8) as *const u64) } == code_type
+    let class = code + 8 + widened();
+    code != 0 && (!is_careful || can_read(class)) && unsafe { *(class as *const u64) } == code_type
+}
+
+/// From the beginning of the instructions that a frame executes.
+#[inline(always)]
+fn offset_in(layout: &Layout, frame: u64, code: u64, instruction: u64) -> i32 {
+    match layout.copy {
+        Some(copy) => match unsafe { *((frame + copy) as *const i32) } {
+            ..=0 => code::offset_in(code, instruction),
+            copy => code::offset_in_copy(code, copy, instruction),
+        },
+        None => code::offset_in(code, instruction),
+    }
 }
 
 /// What [`innermost_instruction`] reads, in one place.
@@ -187,9 +198,10 @@ pub fn innermost() -> Option<Spot> {
             let code = read(frame + layout.code) & !TAGS;
             let owner = unsafe { *((frame + layout.owner) as *const u8) };
             if owner < layout.first_foreign_owner && is_code(code, api.types.code, false) {
+                let instruction = read(frame + layout.instruction);
                 return Some(Spot {
                     code,
-                    offset: code::offset_in(code, read(frame + layout.instruction)),
+                    offset: offset_in(layout, frame, code, instruction),
                 });
             }
         }
@@ -200,4 +212,48 @@ pub fn innermost() -> Option<Spot> {
         false
     });
     found
+}
+
+/// Comparisons that were made.
+static COMPARED: AtomicU64 = AtomicU64::new(0);
+const COMPARISONS: u64 = 64;
+
+/// Compare the first frames that are read here with what the interpreter reads in them: where that is not the same, no
+/// more is read.
+///
+/// It is asked for nothing that it would have to make: it may be at work on that very thing.
+pub fn compare_with_interpreter() {
+    if COMPARED.load(Ordering::Relaxed) >= COMPARISONS {
+        return;
+    }
+    let (Some(api), Some(layout)) = (api(), LAYOUT.get()) else {
+        return;
+    };
+    let (Some(frame_code), Some(frame_line)) = (api.frame_code, api.frame_line) else {
+        return;
+    };
+    let read = |place: u64| unsafe { *(place as *const u64) };
+    let mut frame = unsafe { (api.thread_state)() };
+    for step in layout.to_frame.into_iter().flatten() {
+        if frame != 0 {
+            frame = read(frame + step);
+        }
+    }
+    if frame == 0 || !can_read(frame + layout.code) || !can_read(frame + layout.instruction) {
+        return;
+    }
+    let code = read(frame + layout.code) & !TAGS;
+    let owner = unsafe { *((frame + layout.owner) as *const u8) };
+    if owner >= layout.first_foreign_owner || !is_code(code, api.types.code, true) {
+        return;
+    }
+    COMPARED.fetch_add(1, Ordering::Relaxed);
+    let told = unsafe { frame_code(frame) };
+    unsafe { (api.decref)(told) };
+    let line = u32::try_from(unsafe { frame_line(frame) }).unwrap_or(0);
+    let instruction = read(frame + layout.instruction);
+    let offset = offset_in(layout, frame, code, instruction);
+    if told != code || code::line_of(code, offset) != line {
+        MISREAD.fetch_add(1, Ordering::Relaxed);
+    }
 }

@@ -16,6 +16,8 @@ pub struct Layout {
     pub owner: u64,
     /// Owners from this one on are no frames of the program.
     pub first_foreign_owner: u8,
+    /// In a frame: which copy of the code's instructions it executes, where threads have copies of their own.
+    pub copy: Option<u64>,
 }
 
 const V3_11: Layout = Layout {
@@ -25,6 +27,7 @@ const V3_11: Layout = Layout {
     instruction: 56,
     owner: 69,
     first_foreign_owner: 3,
+    copy: None,
 };
 const V3_12: Layout = Layout {
     to_frame: [Some(56), Some(0)],
@@ -33,12 +36,19 @@ const V3_12: Layout = Layout {
     instruction: 56,
     owner: 70,
     first_foreign_owner: 3,
+    copy: None,
 };
 const V3_13: Layout = Layout {
     to_frame: [Some(72), None],
     ..V3_12
 };
 const V3_14: Layout = Layout { owner: 74, ..V3_13 };
+/// Without the global lock.
+const V3_14_FREE: Layout = Layout {
+    owner: 78,
+    copy: Some(72),
+    ..V3_13
+};
 
 /// The layout of a version such as `3.11.2 (main, ...)`; nothing for versions that we do not know.
 pub fn find_layout(version: &[u8]) -> Option<Layout> {
@@ -47,6 +57,7 @@ pub fn find_layout(version: &[u8]) -> Option<Layout> {
         (b"3", b"11") => Some(V3_11),
         (b"3", b"12") => Some(V3_12),
         (b"3", b"13") => Some(V3_13),
+        (b"3", b"14") if is_free_threaded(version) => Some(V3_14_FREE),
         (b"3", b"14") => Some(V3_14),
         _ => None,
     }
@@ -76,5 +87,9 @@ mod tests {
             b"3.13.0 experimental free-threading build (main)"
         ));
         assert!(!is_free_threaded(b"3.13.0 (main)"));
+        assert_eq!(
+            find_layout(b"3.14.0 free-threading build (main)"),
+            Some(V3_14_FREE)
+        );
     }
 }

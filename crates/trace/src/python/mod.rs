@@ -1,6 +1,7 @@
 //! The CPython in this program, without linking it: its functions by name, its structures by public layouts.
 
 mod api;
+pub mod build;
 mod code;
 pub mod frames;
 pub mod layout;

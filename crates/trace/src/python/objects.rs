@@ -1,7 +1,8 @@
 //! Lists, dictionaries and sets as they lie in memory (`Include/cpython/*object.h`, the same from 3.11 to 3.14).
 
+use super::build::{is_free_threaded, widened};
 use super::{Api, api};
-use crate::readable::Pages;
+use crate::readable::{Pages, read_word};
 
 /// A container whose table the allocator serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +17,7 @@ const TYPE: u64 = 8;
 const TYPE_FLAGS: u64 = 168;
 const TYPE_BASE: u64 = 256;
 const IS_TYPE: u64 = 1 << 31;
+const LIST_SIZE: u64 = 16;
 const LIST_ALLOCATED: u64 = 32;
 /// Steps from a type to its bases; longer chains are no types.
 const MOST_BASES: usize = 64;
@@ -23,11 +25,12 @@ const MOST_BASES: usize = 64;
 impl Kind {
     /// From the object to the pointer to its table: `ob_item`, `ma_keys`, `table`.
     pub fn table_offset(self) -> u64 {
-        match self {
-            Self::List => 24,
-            Self::Dict => 32,
-            Self::Set => 40,
-        }
+        widened()
+            + match self {
+                Self::List => 24,
+                Self::Dict => 32,
+                Self::Set => 40,
+            }
     }
 
     fn has_type(self, api: &Api, kind: u64) -> bool {
@@ -42,15 +45,16 @@ impl Kind {
 /// The table of the object at an address, if it is a container of that kind.
 pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
     let api = api()?;
-    let mut class = pages.read_word(address + TYPE)?;
+    let more = widened();
+    let mut class = pages.read_word(address + TYPE + more)?;
     if !kind.has_type(api, class) {
-        let metaclass = pages.read_word(class + TYPE)?;
-        if pages.read_word(metaclass + TYPE_FLAGS)? & IS_TYPE == 0 {
+        let metaclass = pages.read_word(class + TYPE + more)?;
+        if pages.read_word(metaclass + TYPE_FLAGS + more)? & IS_TYPE == 0 {
             return None;
         }
         let mut steps = 0;
         while !kind.has_type(api, class) {
-            class = pages.read_word(class + TYPE_BASE)?;
+            class = pages.read_word(class + TYPE_BASE + more)?;
             steps += 1;
             if class == 0 || steps == MOST_BASES {
                 return None;
@@ -60,9 +64,37 @@ pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
     pages.read_word(address + kind.table_offset())
 }
 
-/// Whether a list has no items and no room for any.
-pub fn is_empty_list(pages: &Pages, address: u64) -> bool {
-    pages.read_word(address + LIST_ALLOCATED) == Some(0)
+/// Whether a list's room is what its items say, so that they are no remains of another list's.
+///
+/// Without items it has no room. Without the global lock the room is written before the items, too.
+pub fn has_sound_items(pages: &Pages, address: u64, items: u64) -> bool {
+    let Some(allocated) = pages.read_word(address + LIST_ALLOCATED + widened()) else {
+        return false;
+    };
+    match items {
+        0 => allocated == 0,
+        _ if is_free_threaded() => {
+            pages.read_word(items.wrapping_sub(LIST_HEAD)) == Some(allocated)
+        }
+        _ => true,
+    }
+}
+
+/// Whether a list has as many items as it has room for.
+pub fn is_full_list(address: u64) -> bool {
+    let read = |offset| read_word(address + offset + widened());
+    read(LIST_SIZE) == read(LIST_ALLOCATED)
+}
+
+/// Bytes before the items of a list, where it does not ask for them alone: its room (`_PyListArray`).
+pub const LIST_HEAD: u64 = 8;
+
+/// Whether a block may be the items of a list that grows or shrinks, where that is a new block each time.
+///
+/// Its room is a multiple of four (`list_resize`).
+#[inline(always)]
+pub fn is_new_list_size(size: u64) -> bool {
+    is_free_threaded() && size % 32 == LIST_HEAD
 }
 
 /// Sizes of tables of keys up to 512 bytes, a bit for each multiple of eight, less one.
