@@ -13,7 +13,7 @@ _SOURCES = Path(datamill.__file__).parent
 _MAPPING = r"\b(?:dict|[Dd]ict|Mapping|MutableMapping)\[str, {}\]"
 #: Where mappings of `Any` may stand, by the beginning of a path: how many lines, and why.
 _OF_ANY = {
-    "report/": (93, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
+    "report/": (92, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
     "report/platforms/": (26, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
     "results/foreign/": (15, "reads formats of other tools, which may hold anything"),
     "results/exporting/": (1, "reads rows of a table, whose columns are an experiment's"),
