@@ -151,8 +151,12 @@ def _bring_printed(worker: EnrolledWorker, folder: Path) -> ArtifactFile:
     part = folder / "printed"
     part.write_bytes(_PRINTED)
     digest = hashlib.sha256(_PRINTED).hexdigest()
-    keep_file(part, digest)
-    record_stored_file(digest, "artifact", None, len(_PRINTED), worker_id=worker.worker_id)
+    size = len(_PRINTED)
+    keep_file(
+        part,
+        digest,
+        lambda: record_stored_file(digest, "artifact", None, size, worker_id=worker.worker_id),
+    )
     return ArtifactFile("run.stdout", digest, len(_PRINTED))
 
 
