@@ -20,7 +20,6 @@ from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.files.store import check_disk_room
 from datamill.service.models import Artifact, FleetExperiment
-from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.statements import MAKING, MadeArchive, make_archive
 
 
@@ -59,8 +58,8 @@ def making_archive(
         GoneError: the client left.
         InputError: nothing was measured, or it is too large.
     """
-    # Beside the archives, so that it becomes one of them by a change of its name.
-    place = find_archive("0").parent
+    # Beside the files of the store, so that it becomes one of them by a change of its name.
+    place = Path(settings.DATA_FOLDER) / "files"
     place.mkdir(parents=True, exist_ok=True)
     with taking_turn(user), TemporaryDirectory(prefix=".making-", dir=place) as folder:
         home, draft = Path(folder) / "bundle", Path(folder) / "archive.zip"

@@ -121,6 +121,7 @@ class EndlessFile:
 
     read_pieces: list[int]
     size_bytes: int = 1 << 40
+    version: str = "the only one"
 
     @property
     def source(self) -> Callable[[], Iterator[bytes]]:
