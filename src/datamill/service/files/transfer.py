@@ -108,8 +108,8 @@ class FileStore:
         """
         files = Path(settings.DATA_FOLDER) / "files"
         dropped = 0
-        # Those of browsers are beside the files while they are checked.
-        for part in (*(files / "parts").glob("*"), *files.glob("upload-*")):
+        # Those of browsers are beside the files while they come, and while they are checked.
+        for part in (*(files / "parts").glob("*"), *files.glob("upload-*"), *files.glob("tmp*.upload*")):
             with contextlib.suppress(OSError):
                 if part not in self._under_way and now_s - part.stat().st_mtime > settings.ABANDONED_UPLOAD_S:
                     part.unlink()
