@@ -139,6 +139,7 @@ def test_a_publication_has_the_answer_a_citation_and_the_archive_for_everybody(t
     assert status == 200
     assert said.headline in html.unescape(listed)
     assert published.key in read_page("/publications?search=doe+loops")[1]
+    assert published.key in read_page("/publications?search=p1+wall_time")[1]
     assert published.key not in read_page("/publications?search=nothing+like+it")[1]
     assert Event.objects.filter(kind="result published", user="ada").count() == 1
 
@@ -231,7 +232,8 @@ def test_a_withdrawn_publication_leaves_its_address_with_the_reason_and_no_numbe
     assert HEADLINE not in html.unescape(read_page("/publications")[1])
     assert not name_stored_file(published.sha256).exists()
     assert not FleetExperiment.objects.get().public
-    assert published.key not in read_page("/publications?search=p1")[1]
+    for word in ("p1", "wall_time"):
+        assert published.key not in read_page(f"/publications?search={word}")[1]
     assert owner.post(f"{path}/withdraw", {"reason": "again"}).status_code == 400
 
 
