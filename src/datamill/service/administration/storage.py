@@ -52,6 +52,11 @@ def measure_users(users: list[User]) -> list[UserRoom]:
     held = FileHolder.objects.filter(holder__in=labels, file__removed_unix_s=None).order_by()
     rows = held.values_list("holder").annotate(files=Count("pk"), total=Sum("file__size_bytes"))
     files = {labels[holder]: (count, total) for holder, count, total in rows}
+    published = Publication.objects.filter(publisher__in=users, withdrawn_unix_s=None).order_by()
+    archives = published.values_list("publisher_id").annotate(files=Count("pk"), total=Sum("size_bytes"))
+    for publisher_id, count, total in archives:
+        brought, size = files.get(publisher_id, (0, 0))
+        files[publisher_id] = (brought + count, size + total)
     waiting = TrialCount.objects.filter(experiment__owner__in=users).exclude(state__in=ENDED_TRIALS)
     trials = dict(waiting.order_by().values_list("experiment__owner_id").annotate(all=Sum("trials")))
     owned = FleetExperiment.objects.filter(owner__in=users).order_by()

@@ -14,10 +14,13 @@ from django.db.models import QuerySet
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.quantities import format_size
 from datamill.results.crates.description import Description, clean_text
 from datamill.service.accounts import DeniedError, NotFoundError, is_admin
+from datamill.service.administration.quotas import find_quota
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
-from datamill.service.files.store import AwayError, KeptFile, find_file, keep_file, remove_files
+from datamill.service.files.rights import FileUser, count_unclaimed
+from datamill.service.files.store import AwayError, KeptFile, find_file, keep_file, name_holder, remove_files
 from datamill.service.models import FleetExperiment
 from datamill.service.publishing.archives import drop_withdrawn_archives, is_intact
 from datamill.service.publishing.making import making_archive
@@ -110,7 +113,7 @@ def publish_experiment(
         BundleError: the database does not hold what a bundle needs.
         BusyError, FullError: too many are being made already.
         GoneError: the client left.
-        InputError: it has not ended, nothing was measured, or it is too large.
+        InputError: it has not ended, nothing was measured, or it is too large, also for the user's quota.
     """
     if experiment.state not in ENDED_EXPERIMENTS:
         raise InputError("the experiment has not ended", remedy="Publish it when its last trial is in.")
@@ -124,6 +127,7 @@ def publish_experiment(
     try:
         with making_archive(experiment, user, description, held_back) as draft:
             made = draft.made
+            _check_quota(user, made.size_bytes)
 
             def enter() -> Publication:
                 try:
@@ -137,6 +141,18 @@ def publish_experiment(
             return keep_file(draft.path, made.sha256, enter)
     finally:
         place.leave()
+
+
+def _check_quota(user: User, size_bytes: int) -> None:
+    _, held = count_unclaimed(FileUser(name_holder(user), user=user))
+    most = find_quota(user).stored_bytes
+    if held + size_bytes > most:
+        raise InputError(
+            f"its archive has {format_size(size_bytes)}; {format_size(held)} of yours are here, and at most "
+            f"{format_size(most)} are kept",
+            remedy="Hold back what trials printed and collected, or ask the operator of the coordinator for "
+            "room.",
+        )
 
 
 @transaction.atomic

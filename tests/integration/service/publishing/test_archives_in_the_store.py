@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,10 @@ from integration.service.small_fleet import Fleet
 
 from datamill.experiment.errors import InputError
 from datamill.results.crates.description import describe
+from datamill.service.administration.quotas import set_quota
 from datamill.service.administration.retention import remove_retired, retire_old_files, set_retention
-from datamill.service.administration.storage import measure_room
+from datamill.service.administration.storage import measure_room, measure_users
+from datamill.service.files import bucket
 from datamill.service.files.bucket import BucketFile
 from datamill.service.files.disk import name_stored_file
 from datamill.service.models import FleetExperiment, Publication, StoredFile
@@ -41,6 +45,8 @@ def nothing_kept() -> None:
 def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStorage]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    # Who waits for a storage that is away need not wait for long here.
+    monkeypatch.setattr(bucket, "_GIVE_UP", timedelta(seconds=1))
     made = ObjectStorage(tmp_path)
     with override_settings(FILES_URL=made.url):
         yield made
@@ -88,6 +94,8 @@ def test_an_archive_that_is_damaged_or_missing_in_the_bucket_is_told_as_on_the_d
             file.unlink()
         else:
             file.write_bytes(content)
+            # The storage knows of whole seconds.
+            os.utime(file, (1.8e9, 1.8e9))
         status, page = read_page(path)
         assert (status, "is damaged on this coordinator" in page) == (200, True)
         assert HEADLINE not in page
@@ -150,6 +158,26 @@ def test_an_archive_that_cannot_be_entered_is_not_left_in_the_store() -> None:
         publish_experiment(experiment, fleet.ada.user, lambda _: said, enter_more=fail)
     assert list_kept() == kept
     assert not Publication.objects.exists()
+
+
+def test_archives_count_as_files_of_who_published_them() -> None:
+    fleet = Fleet()
+    fleet.finish()
+    before = measure_users([fleet.ada.user])[0]
+    assert publish(fleet)[0].status_code == 302
+    made = Publication.objects.get()
+    after = measure_users([fleet.ada.user])[0]
+    assert (after.files - before.files, after.size_bytes - before.size_bytes) == (1, made.size_bytes)
+    kept = list_kept()
+    set_quota(fleet.ada.user, fleet.ada.user, after.size_bytes + made.size_bytes // 2, None)
+    answer, latest = publish(fleet)
+    assert (answer.status_code, latest) == (400, made)
+    assert "ask the operator of the coordinator for room" in answer.content.decode()
+    assert list_kept() == kept
+    withdraw_publication(made, fleet.ada.user, "It took too much room.")
+    rest = measure_users([fleet.ada.user])[0]
+    assert (rest.files, rest.size_bytes) == (before.files, before.size_bytes)
+    assert publish(fleet)[0].status_code == 302
 
 
 def list_kept() -> set[Path]:
