@@ -26,6 +26,7 @@ LATER = {
     "whole fleets, and what is killed": (
         "tests/integration/fleet/test_fleet_firewall.py",
         "tests/integration/service/database/test_coordinator_schema.py",
+        "tests/integration/service/database/test_upgrades.py",
         "tests/integration/service/serving/test_return_from_backup.py",
         "tests/integration/service/serving/test_serving_command.py",
         "tests/integration/service/serving/test_serving_experiments.py",
@@ -46,6 +47,7 @@ LATER = {
         "tests/acceptance/packages/test_shipped_packages.py::test_packages_that_are_complete",
         "tests/acceptance/timing/test_timing_revisions.py",
         "tests/integration/service/files/test_bucket.py",
+        "tests/integration/service/publishing/test_archives_in_the_store.py",
         "tests/integration/service/publishing/test_crates.py::test_the_validator",
         "tests/reference/crates/",
     ),

@@ -105,10 +105,10 @@ def fill() -> None:
 
 def damage_archive(key: str) -> None:
     """Change a bit of the archive of a publication."""
+    from datamill.service.files.disk import name_stored_file
     from datamill.service.models import Publication
-    from datamill.service.publishing.archives import find_archive
 
-    file = find_archive(Publication.objects.get(pk=key).sha256)
+    file = name_stored_file(Publication.objects.get(pk=key).sha256)
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from axe import find_violations
 from browser.conftest import PASSWORD
+from django.template import Context, Engine
+
+import datamill.service
 
 FILE = """
 [experiment]
@@ -24,6 +28,7 @@ reboot = "never"
 #: The cookie of a session, which ends; others stay.
 SESSION = "sessionid"
 CUT_OFF_BYTES = 16 << 20
+TEMPLATES = Path(datamill.service.__file__).parent / "templates" / "datamill"
 
 
 def count_experiments(visit: Any, name: str) -> int:
@@ -215,4 +220,55 @@ def test_a_million_levels_are_refused_and_stay_in_their_field(visit: Any) -> Non
     assert page.locator("#draft [role=alert]").count() == 1
     # The browser says of what is refused that it is.
     assert all("413" in said or "htmx:responseError" in said for said in visit.complaints), visit.complaints
+    visit.complaints.clear()
+
+
+def test_a_part_whose_storage_is_away_says_so_and_comes_when_it_is_back(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    template = TEMPLATES / "parts" / "asked_again.html"
+    told = {"name": "answer", "path": "/experiments/3/answer", "wait_s": "1"}
+    told["sentence"] = "The storage of files cannot be used just now."
+    part = Engine().from_string(template.read_text()).render(Context(told))
+    refused: list[str] = []
+
+    def refuse_twice(route: Any) -> None:
+        if len(refused) == 2:
+            route.continue_()
+            return
+        refused.append(route.request.url)
+        route.fulfill(status=503, headers={"Retry-After": "1", "Content-Type": "text/html"}, body=part)
+
+    page.route("**/experiments/3/answer", refuse_twice)
+    visit.open("/experiments/3")
+    page.get_by_text("The storage of files cannot be used just now.").wait_for()
+    assert find_violations(page) == []
+    page.locator("#answer .headline").wait_for()
+    assert len(refused) == 2
+    assert page.get_by_text("cannot be used just now").count() == 0
+    # The browser says of each that it was refused; the page's script takes neither for a mistake.
+    assert all("503" in said for said in visit.complaints), visit.complaints
+    visit.complaints.clear()
+
+
+def test_what_was_typed_while_the_storage_was_away_is_looked_at_when_it_is_back(visit: Any) -> None:
+    visit.log_in("alice")
+    page = visit.page
+    part = '<div id="draft"><div class="message bad"><p>The storage of files is away.</p></div></div>'
+    refused: list[str] = []
+
+    def refuse_once(route: Any) -> None:
+        if refused or route.request.method != "POST":
+            route.continue_()
+            return
+        refused.append(route.request.url)
+        route.fulfill(status=503, headers={"Retry-After": "1", "Content-Type": "text/html"}, body=part)
+
+    visit.open("/experiments/new/file")
+    page.route("**/experiments/new/file", refuse_once)
+    page.get_by_label("Experiment file").fill(FILE.format(name="typed-meanwhile"))
+    page.get_by_text("The storage of files is away.").wait_for()
+    page.locator("[data-trials]").wait_for()
+    assert len(refused) == 1
+    assert all("503" in said for said in visit.complaints), visit.complaints
     visit.complaints.clear()

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from datamill.cli.console import escape_for_terminal
 from datamill.report.tables.envelope import write_result
 
 
 def spell_answer(*sentences: str, warnings: Iterable[str] = (), **found: object) -> str:
-    """Write what a command found as JSON.
+    """Write what a command found as JSON, in which others have a say, with nothing that a terminal obeys.
 
     Args:
         sentences: the answer; the first one says what was found.
@@ -18,4 +19,4 @@ def spell_answer(*sentences: str, warnings: Iterable[str] = (), **found: object)
         found: records, mappings, lists of them or plain values, under their keys.
     """
     values = {name: msgspec.to_builtins(value) for name, value in found.items()}
-    return write_result(sentences, values, tuple(warnings))
+    return escape_for_terminal(write_result(sentences, values, tuple(warnings)))

@@ -156,6 +156,9 @@ ABANDONED_UPLOAD_S = 86400.0
 RESERVED_BYTES = 1 << 30
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 << 20
+# What is larger lies beside the files while it comes: folders for temporary files are in memory on many
+# systems. `datamill serve` makes this one.
+FILE_UPLOAD_TEMP_DIR = str(DATA_FOLDER / "files") if DATA_VARIABLE in os.environ else None
 # Live views at a time, in all and of one user: each holds a connection and a thread that sleeps.
 MOST_VIEWERS = 1000
 MOST_VIEWERS_A_USER = 100

@@ -106,8 +106,7 @@ def store(content: bytes, user: User, name: str = "p1", kind: str = "package") -
     settings.DATA_FOLDER.mkdir(parents=True, exist_ok=True)
     part = settings.DATA_FOLDER / "part"
     part.write_bytes(content)
-    keep_file(part, digest)
-    record_stored_file(digest, kind, user, len(content), name)
+    keep_file(part, digest, lambda: record_stored_file(digest, kind, user, len(content), name))
     return digest
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import polars as pl
 
 from datamill.experiment.errors import InputError
+from datamill.results.tables.csv_files.formula_cells import mark_cells
 
 #: How a table is written, by the ending of its name.
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
     ".parquet": pl.DataFrame.write_parquet,
-    ".csv": pl.DataFrame.write_csv,
+    ".csv": lambda table, path: mark_cells(table).write_csv(path),
 }
 
 

@@ -18,6 +18,7 @@ from datamill.report.tables.table import Table
 from datamill.results.bundles.replaced_file import replace_file
 from datamill.results.exporting.benchfmt import format_benchfmt, list_level_columns
 from datamill.results.exporting.types import refuse_unspoken_types
+from datamill.results.tables.csv_files.formula_cells import mark_cells
 from datamill.verbs.exchange.exported_table import (
     choose_responses,
     read_exported_table,
@@ -119,7 +120,7 @@ def export(
     if form != "parquet":
         refuse_unspoken_types(exported, source=source)
     if form == "csv":
-        content = exported.write_csv().encode()
+        content = mark_cells(exported).write_csv().encode()
     elif form == "parquet":
         content = _encode_parquet(exported, out)
     elif form == "benchfmt":

@@ -22,6 +22,7 @@ from datamill.results.foreign.files import STANDARD_INPUT
 from datamill.results.foreign.importing import import_files
 from datamill.results.foreign.recognise import FORMATS
 from datamill.results.foreign.units import find_conversion
+from datamill.results.tables.csv_files.formula_cells import mark_cells
 from datamill.verbs.exchange.import_summary import ImportSummary, summarize_import
 
 _FORMAT_LIST = "\n".join(f"  {item.name:18}{item.title}" for item in FORMATS)
@@ -98,7 +99,7 @@ def import_(
         _refuse_target(target, files, force)
     imported = import_files(files, forced=forced, patterns=patterns, independent=independent)
     if target is None:
-        click.echo(imported.table.write_csv(), nl=False)
+        click.echo(mark_cells(imported.table).write_csv(), nl=False)
     else:
         replace_file(target, [_encode_table(imported.table, target)])
     summary = summarize_import(imported, target, independent=independent)
@@ -145,7 +146,7 @@ def _refuse_target(target: Path, files: tuple[Path, ...], force: bool) -> None:
 def _encode_table(table: pl.DataFrame, target: Path) -> bytes:
     buffer = BytesIO()
     if target.suffix.lower() == ".csv":
-        table.write_csv(buffer)
+        mark_cells(table).write_csv(buffer)
     else:
         table.write_parquet(buffer)
     return buffer.getvalue()

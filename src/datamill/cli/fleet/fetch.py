@@ -89,9 +89,9 @@ def fetch(
         warnings.insert(0, f"The experiment is still {fleet.state}: this is what there is by now.")
     if as_json:
         raise SystemExit(print_json(taken, fleet, told, warnings))
-    console.print(told)
+    console.print(Text(told))
     if sentence := tell_profiles(bundle.folder):
-        console.print(sentence)
+        console.print(Text(sentence))
     for warning in warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))
     if fleet.planned == 0:

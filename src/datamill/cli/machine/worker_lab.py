@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from datamill.cli.console import make_console
+from datamill.cli.console import make_console, print_clean
 from datamill.cli.coordinator.coordinator_settings import coordinator_options, read_settings
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.accounts import MachineToken, TokenRequest
@@ -146,7 +146,7 @@ def _serve(machines: Any, coordinator: Any, *, live: bool, console: Any) -> None
                     for state in states
                 )
                 if told != shown:
-                    click.echo(told)
+                    print_clean(told)
                     shown = told
             time.sleep(_LOOK_EVERY_S)
 
@@ -170,7 +170,7 @@ def _make_table(states: list[Any], workers: dict[str, str]) -> Table:
             str(state.guest.model),
             "on" if state.is_on else "off",
             str(state.boots),
-            workers.get(state.guest.name, "not enrolled"),
+            Text(workers.get(state.guest.name, "not enrolled")),
             Text(state.trouble, style="yellow"),
         )
     if "" in workers:

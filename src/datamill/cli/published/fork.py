@@ -60,7 +60,7 @@ def place_files(source: ExperimentSource) -> tuple[str, list[tuple[SubmittedFile
     are a command in the text need no folder.
 
     Raises:
-        InputError: the text names a folder in a way that cannot be changed.
+        InputError: the text is no experiment file, or names a folder in a way that cannot be changed.
     """
     text = source.text
     places: list[tuple[SubmittedFile, str]] = []
@@ -82,7 +82,10 @@ def place_files(source: ExperimentSource) -> tuple[str, list[tuple[SubmittedFile
 
 
 def _list_entries(text: str, table: str) -> list[NamedFolder]:
-    found = tomllib.loads(text).get(table, [])
+    try:
+        found = tomllib.loads(text).get(table, [])
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"the file of the experiment cannot be read: {error}") from None
     entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
     return [
         NamedFolder(entry["path"], str(entry.get("name", "")))

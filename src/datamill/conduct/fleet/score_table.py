@@ -8,6 +8,7 @@ import io
 from msgspec.structs import astuple
 
 from datamill.protocol.api.machines import MachineScore, ScoreList
+from datamill.results.tables.csv_files.formula_cells import mark_text
 
 
 def spell_scores(found: ScoreList) -> str:
@@ -15,5 +16,6 @@ def spell_scores(found: ScoreList) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(MachineScore.__struct_fields__)
-    writer.writerows(astuple(score) for score in found.scores)
+    for score in found.scores:
+        writer.writerow(mark_text(cell) if isinstance(cell, str) else cell for cell in astuple(score))
     return text.getvalue()

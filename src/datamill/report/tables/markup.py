@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from datamill.report.tables.table import Table
+from datamill.results.tables.csv_files.formula_cells import mark_text
 
 TableForm = Literal["markdown", "latex", "csv"]
 
@@ -19,6 +20,8 @@ _LATEX = {
     "μ": r"\textmu{}", "±": r"$\pm$", "°": r"\textdegree{}", "\u202f": r"\,", "\n": " ", "\r": " ",
 }  # fmt: skip
 _MARKDOWN = {sign: f"\\{sign}" for sign in "\\|*_`<>[]#~"} | {"\n": " ", "\r": " "}
+#: A number with its unit or interval; nothing in it calls a function, a program or another sheet.
+_PRINTED_NUMBER = re.compile(r"""[+-]\.?\d(?:[^=|!"'@;&(\t\r\n]|(?<= )\()*""")
 
 
 def format_latex(table: Table) -> str:
@@ -62,18 +65,19 @@ def format_markdown(table: Table) -> str:
 def format_csv(table: Table) -> str:
     """Return a table as CSV, its title in a line before; numbers have neither groups nor signs of print.
 
-    A heading of rows is the first cell of each of them.
+    A heading of rows is the first cell of each of them. No spreadsheet computes a text.
     """
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     if table.title:
-        writer.writerow([table.title])
+        writer.writerow([mark_text(table.title)])
     grouped = bool(table.groups)
-    writer.writerow([*(["group"] if grouped else []), *_name_columns(table)])
+    writer.writerow([*(["group"] if grouped else []), *map(mark_text, _name_columns(table))])
     group = ""
     for heading, row in _list_rows(table):
         group = group if heading is None else heading.rstrip(":")
-        writer.writerow([*([group] if grouped else []), *map(_spell_cell, row)])
+        told = [_mark_unless_number(_spell_cell(cell)) for cell in row]
+        writer.writerow([*([mark_text(group)] if grouped else []), *told])
     return written.getvalue()
 
 
@@ -103,6 +107,10 @@ def _spell_cell(cell: str) -> str:
     plain = cell.replace("\u202f", "").strip()
     # A minus of print, where it is the sign of a number.
     return re.sub(r"(?<![\w.])−(?=\d)|(?<=e)−(?=\d)", "-", plain)
+
+
+def _mark_unless_number(cell: str) -> str:
+    return cell if _PRINTED_NUMBER.fullmatch(cell) else mark_text(cell)
 
 
 def _join_latex(cells: tuple[str, ...]) -> str:

@@ -237,6 +237,8 @@ class Bundle:
             InputError: when a record is of a trial that the design does not plan.
             OSError: when the disk is full or the folder cannot be written; the old tables stay.
         """
+        from datamill.results.tables.csv_files.formula_cells import mark_cells
+
         table = self.build_table(records)
         # A log that holds other records, more by now perhaps, is not what the table was made of.
         lines, log_bytes = measure_log(self.log_file)
@@ -244,7 +246,7 @@ class Bundle:
         _replace_table(self.table_file, lambda handle: table.write_parquet(handle, metadata=metadata))
         csv = self.folder / "table.csv"
         if always_csv or table.height <= MOST_CSV_ROWS:
-            _replace_table(csv, table.write_csv)
+            _replace_table(csv, mark_cells(table).write_csv)
         else:
             csv.unlink(missing_ok=True)
         return table

@@ -10,14 +10,15 @@ from pathlib import Path
 import polars as pl
 
 from datamill.experiment.errors import InputError
-from datamill.results.tables.csv_lines import correct_line
-from datamill.results.tables.csv_mistakes import (
+from datamill.results.tables.csv_files.csv_lines import correct_line
+from datamill.results.tables.csv_files.csv_mistakes import (
     refuse_bad_header,
     refuse_bad_quotes,
     refuse_encoding,
     refuse_long_rows,
     refuse_odd_text,
 )
+from datamill.results.tables.csv_files.formula_cells import unmark_cells
 from datamill.results.tables.level_orders import read_declared_orders
 from datamill.results.tables.row_validity import is_tidy, read_validity
 
@@ -52,6 +53,8 @@ def has_plain_columns(file: Path, columns: Sequence[str]) -> bool:
 def read_table_file(file: Path, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Read a table; every column of a CSV file as text, so that what is not a number is known by its line.
 
+    Apostrophes that `mark_cells` put before texts are taken away.
+
     With `columns`, of a Parquet file only those of them that it has.
 
     Raises:
@@ -69,7 +72,7 @@ def read_table_file(file: Path, columns: Sequence[str] = ()) -> pl.DataFrame:
             return read_declared_orders(file, frame)
         refuse_bad_header(file)
         refuse_bad_quotes(file)
-        table = pl.read_csv(file, infer_schema=False)
+        table = unmark_cells(pl.read_csv(file, infer_schema=False))
         filled = table.select(~pl.all_horizontal(pl.all().is_null())).to_series()
         last = filled.reverse().arg_max() or 0
     except UnicodeDecodeError:

@@ -15,10 +15,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from datamill.experiment.errors import InputError
 from datamill.protocol.api.members.administration import Removable, RetentionState
 from datamill.service.accounts import AccountEventKind, record_account_event
-from datamill.service.files.store import AwayError, remove_files
+from datamill.service.files.store import AwayError, occupying_files, remove_files
 from datamill.service.models import (
     Artifact,
     ExperimentFile,
+    Publication,
     RegisteredFactor,
     Retention,
     StoredFile,
@@ -119,20 +120,23 @@ def retire_old_files(now_s: float) -> list[str]:
 def remove_retired(digests: Collection[str]) -> list[str]:
     """Remove files that are kept no longer; return the digests of those that could not be removed.
 
-    The storage may be slow: the writer must not wait for it. What somebody brought again meanwhile stays. A
-    crash before this leaves files that nothing counts.
+    The storage may be slow: the writer must not wait for it. What somebody brought again meanwhile stays, and
+    who brings one while it is being removed waits, and stores it anew. A crash before this leaves files that
+    nothing counts.
     """
-    retired = StoredFile.objects.filter(pk__in=digests).exclude(removed_unix_s=None)
-    names = list(retired.values_list("pk", flat=True))
-    try:
-        remove_files(names)
-    except (AwayError, OSError) as problem:
-        told = problem.message if isinstance(problem, AwayError) else problem
-        log.warning(
-            "%s files that are kept no longer stay in the storage until it can be used: %s: %s",
-            len(names),
-            told,
-            " ".join(names),
-        )
-        return names
+    with occupying_files(digests):
+        published = Publication.objects.filter(sha256=OuterRef("pk"), withdrawn_unix_s=None)
+        retired = StoredFile.objects.filter(~Exists(published), pk__in=digests).exclude(removed_unix_s=None)
+        names = list(retired.values_list("pk", flat=True))
+        try:
+            remove_files(names)
+        except (AwayError, OSError) as problem:
+            told = problem.message if isinstance(problem, AwayError) else problem
+            log.warning(
+                "%s files that are kept no longer stay in the storage until it can be used: %s: %s",
+                len(names),
+                told,
+                " ".join(names),
+            )
+            return names
     return []

@@ -13,7 +13,14 @@ from django.db.models import Count, Sum
 from datamill.protocol.api.members.administration import KindRoom, Room, UserRoom
 from datamill.service.administration.quotas import MOST_OPEN_TRIALS
 from datamill.service.files.store import name_holder
-from datamill.service.models import FileHolder, FleetExperiment, StoredFile, TrialCount, UserQuota
+from datamill.service.models import (
+    FileHolder,
+    FleetExperiment,
+    Publication,
+    StoredFile,
+    TrialCount,
+    UserQuota,
+)
 from datamill.service.states import ENDED_TRIALS
 
 
@@ -21,9 +28,14 @@ def measure_room() -> Room:
     """Return what takes room."""
     stored = StoredFile.objects.filter(removed_unix_s=None)
     rows = stored.order_by("kind").values_list("kind").annotate(files=Count("pk"), total=Sum("size_bytes"))
+    kinds = [KindRoom(kind, files, total) for kind, files, total in rows]
+    standing = Publication.objects.filter(withdrawn_unix_s=None)
+    archives = standing.aggregate(files=Count("pk"), total=Sum("size_bytes", default=0))
+    if archives["files"]:
+        kinds.append(KindRoom("publication", archives["files"], archives["total"]))
     disk = shutil.disk_usage(Path(settings.DATA_FOLDER))
     return Room(
-        kinds=tuple(KindRoom(kind, files, total) for kind, files, total in rows),
+        kinds=tuple(kinds),
         removed=StoredFile.objects.exclude(removed_unix_s=None).count(),
         database="PostgreSQL" if connection.vendor == "postgresql" else "SQLite",
         database_bytes=_measure_database(),
@@ -40,6 +52,11 @@ def measure_users(users: list[User]) -> list[UserRoom]:
     held = FileHolder.objects.filter(holder__in=labels, file__removed_unix_s=None).order_by()
     rows = held.values_list("holder").annotate(files=Count("pk"), total=Sum("file__size_bytes"))
     files = {labels[holder]: (count, total) for holder, count, total in rows}
+    published = Publication.objects.filter(publisher__in=users, withdrawn_unix_s=None).order_by()
+    archives = published.values_list("publisher_id").annotate(files=Count("pk"), total=Sum("size_bytes"))
+    for publisher_id, count, total in archives:
+        brought, size = files.get(publisher_id, (0, 0))
+        files[publisher_id] = (brought + count, size + total)
     waiting = TrialCount.objects.filter(experiment__owner__in=users).exclude(state__in=ENDED_TRIALS)
     trials = dict(waiting.order_by().values_list("experiment__owner_id").annotate(all=Sum("trials")))
     owned = FleetExperiment.objects.filter(owner__in=users).order_by()

@@ -93,11 +93,12 @@ def open_table(experiment: FleetExperiment, user: User, kind: TableKind) -> Bina
 def write_table(folder: str, kind: TableKind) -> None:
     """Write the tidy table of a bundle into its folder; runs in a process of its own."""
     from datamill.results.bundles.opening import open_bundle
+    from datamill.results.tables.csv_files.formula_cells import mark_cells
 
     bundle = open_bundle(Path(folder))
     table = bundle.build_table(bundle.read_records())
     file = Path(folder) / f"table.{kind}"
     if kind == "csv":
-        table.write_csv(file)
+        mark_cells(table).write_csv(file)
     else:
         table.write_parquet(file)

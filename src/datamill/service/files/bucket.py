@@ -49,6 +49,7 @@ class BucketFile:
     store: S3Store
     sha256: str
     size_bytes: int
+    version: str
 
     @property
     def source(self) -> Callable[[], Iterator[bytes]]:
@@ -169,7 +170,8 @@ class BucketShelf:
             facts = _ask(lambda: obstore.head(self._store, name))
         except FileNotFoundError:
             return None
-        return BucketFile(self._store, sha256, facts["size"])
+        version = f"{facts['e_tag']}-{facts['last_modified'].timestamp()}"
+        return BucketFile(self._store, sha256, facts["size"], version)
 
     def keep(self, part: Path, sha256: str) -> None:
         """Send a file that was checked, in parts, so that it is whole there or not at all; then it goes here.

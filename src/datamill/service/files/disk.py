@@ -38,6 +38,7 @@ class DiskFile:
 
     source: Path
     size_bytes: int
+    version: str
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield the content in pieces, or what of it is from `start` to before `stop`.
@@ -68,7 +69,8 @@ class DiskShelf:
             facts = path.stat()
         except FileNotFoundError:
             return None
-        return DiskFile(path, facts.st_size)
+        version = f"{facts.st_ino}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
+        return DiskFile(path, facts.st_size, version)
 
     def keep(self, part: Path, sha256: str) -> None:
         """Move a file that was checked here, so that it is whole or not there.

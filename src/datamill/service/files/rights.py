@@ -22,6 +22,7 @@ from datamill.service.models import (
     ExperimentFile,
     FileHolder,
     FleetWorker,
+    Publication,
     RegisteredFactor,
     StoredFile,
 )
@@ -121,11 +122,17 @@ def list_unusable_files(user: User, digests: Iterable[str]) -> list[str]:
 def count_unclaimed(asking: FileUser) -> tuple[int, int]:
     """Return how many files somebody brought that belong to nothing yet, and their bytes.
 
-    Of a worker these are the files of no report that was accepted; of a user all files count.
+    Of a worker these are the files of no report that was accepted; of a user all files count, and archives of
+    what the user published.
     """
     held = FileHolder.objects.filter(holder=asking.label)
     if asking.is_worker:
         claimed = Artifact.objects.filter(attempt__worker_id=asking.worker_id)
         held = held.exclude(file_id__in=claimed.values("file_id"))
     found = held.aggregate(files=Count("pk"), total=Sum("file__size_bytes", default=0))
-    return int(found["files"]), int(found["total"])
+    files, total = int(found["files"]), int(found["total"])
+    if asking.user is not None:
+        published = Publication.objects.filter(publisher=asking.user, withdrawn_unix_s=None)
+        archives = published.aggregate(files=Count("pk"), total=Sum("size_bytes", default=0))
+        files, total = files + archives["files"], total + archives["total"]
+    return files, total

@@ -9,16 +9,19 @@ import asyncio
 import logging
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Case, F, When
 
 from datamill.experiment.errors import InputError
 from datamill.service.files.disk import DiskShelf
@@ -31,6 +34,9 @@ T = TypeVar("T")
 _THREADS = 8
 _ASKING = ThreadPoolExecutor(_THREADS, "files asked for")
 _KEEPING = ThreadPoolExecutor(_THREADS, "files kept")
+#: Files at which somebody is at work, and a signal when somebody has left some.
+_occupied: set[str] = set()
+_left = threading.Condition()
 
 
 class AwayError(InputError):
@@ -66,6 +72,10 @@ class KeptFile(Protocol):
         """How large it is."""
 
     @property
+    def version(self) -> str:
+        """Another one once what is kept under the same name was written anew."""
+
+    @property
     def source(self) -> Path | Callable[[], Iterator[bytes]]:
         """Where it lies on this disk, or what yields its content."""
 
@@ -92,6 +102,25 @@ class Shelf(Protocol):
         """Raise `InputError` where it can never be used as the settings have it."""
 
 
+@contextmanager
+def occupying_files(digests: Collection[str]) -> Iterator[None]:
+    """Wait until nobody keeps, removes or checks these files, and keep others waiting while this lasts.
+
+    All of them are taken at once, so that two who ask for several never wait for each other. The writer must
+    not ask: a storage may be slow.
+    """
+    wanted = set(digests)
+    with _left:
+        _left.wait_for(lambda: _occupied.isdisjoint(wanted))
+        _occupied.update(wanted)
+    try:
+        yield
+    finally:
+        with _left:
+            _occupied.difference_update(wanted)
+            _left.notify_all()
+
+
 def find_file(sha256: str) -> KeptFile | None:
     """Return the file of this digest, or None if it is not kept.
 
@@ -101,14 +130,31 @@ def find_file(sha256: str) -> KeptFile | None:
     return choose_shelf().find(sha256)
 
 
-def keep_file(part: Path, sha256: str) -> None:
-    """Move a file that was checked into the store, so that it is whole there or not at all.
+def keep_file(part: Path, sha256: str, enter: Callable[[], T]) -> T:
+    """Move a file that was checked into the store, so that it is whole there or not at all, and enter it.
+
+    `enter` writes what the database knows of it. Nobody removes the file between the two.
 
     Raises:
         AwayError: the storage of files does not answer; the file is where it was.
         OSError: the disk is full.
     """
-    choose_shelf().keep(part, sha256)
+    with occupying_files((sha256,)):
+        choose_shelf().keep(part, sha256)
+        return enter()
+
+
+def enter_kept_file(sha256: str, enter: Callable[[KeptFile], None]) -> KeptFile | None:
+    """Enter a file that is kept already, which nobody removes meanwhile; None if it is not kept.
+
+    Raises:
+        AwayError: the storage of files does not answer.
+    """
+    with occupying_files((sha256,)):
+        kept = find_file(sha256)
+        if kept is not None:
+            enter(kept)
+        return kept
 
 
 def remove_files(digests: Collection[str]) -> None:
@@ -161,9 +207,9 @@ async def ask_store(question: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_ASKING, question)
 
 
-async def keep_sent_file(part: Path, sha256: str) -> None:
+async def keep_sent_file(part: Path, sha256: str, enter: Callable[[], None]) -> None:
     """As `keep_file`, in threads that do nothing else: downloads go on while files are slow to be kept."""
-    await asyncio.get_running_loop().run_in_executor(_KEEPING, keep_file, part, sha256)
+    await asyncio.get_running_loop().run_in_executor(_KEEPING, keep_file, part, sha256, enter)
 
 
 def record_stored_file(
@@ -177,24 +223,30 @@ def record_stored_file(
 ) -> StoredFile:
     """Enter a file of the store into the database, with the user or worker who brought all of it.
 
-    One that is there already stays as it is; who brings it once more is another who holds it. Of the name as
-    much is kept as a package may be called, and a download.
+    One that is there already stays as it is; who brings it once more is another who holds it. One that was
+    kept no longer counts as stored now. Of the name as much is kept as a package may be called, and a
+    download.
     """
+    stored_unix_s = time.time() if now_s is None else now_s
     stored, _ = StoredFile.objects.get_or_create(
         sha256=sha256,
         defaults={
             "size_bytes": size_bytes,
             "kind": kind,
             "name": clean_name(name),
-            "stored_unix_s": time.time() if now_s is None else now_s,
+            "stored_unix_s": stored_unix_s,
             "owner": owner,
         },
     )
-    if stored.removed_unix_s is not None:
-        StoredFile.objects.filter(pk=sha256).update(removed_unix_s=None)
     holder = worker_id or (name_holder(owner) if owner is not None else "")
-    if holder:
-        FileHolder.objects.get_or_create(file=stored, holder=holder)
+    # The row is written first, so that the writer notes it as kept no longer before this, or after all of it.
+    with transaction.atomic():
+        StoredFile.objects.filter(pk=sha256).update(
+            stored_unix_s=Case(When(removed_unix_s=None, then=F("stored_unix_s")), default=stored_unix_s),
+            removed_unix_s=None,
+        )
+        if holder:
+            FileHolder.objects.get_or_create(file=stored, holder=holder)
     return stored
 
 

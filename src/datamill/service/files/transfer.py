@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import DEFAULT_DB_ALIAS, close_old_connections, connection, connections
 from msgspec.structs import asdict
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -39,6 +39,7 @@ from datamill.service.files.store import (
     AwayError,
     KeptFile,
     ask_store,
+    enter_kept_file,
     find_file,
     keep_sent_file,
     record_stored_file,
@@ -107,8 +108,8 @@ class FileStore:
         """
         files = Path(settings.DATA_FOLDER) / "files"
         dropped = 0
-        # Those of browsers are beside the files while they are checked.
-        for part in (*(files / "parts").glob("*"), *files.glob("upload-*")):
+        # Those of browsers are beside the files while they come, and while they are checked.
+        for part in (*(files / "parts").glob("*"), *files.glob("upload-*"), *files.glob("tmp*.upload*")):
             with contextlib.suppress(OSError):
                 if part not in self._under_way and now_s - part.stat().st_mtime > settings.ABANDONED_UPLOAD_S:
                     part.unlink()
@@ -149,9 +150,11 @@ class FileStore:
         if isinstance(upload, Response):
             return upload
         # Of a file that another brought, all of it has to come again: a digest is no proof of its content.
-        if await _ask(needs_not_bring, user, sha256) and (kept := await _find(sha256)) is not None:
-            await _record(sha256, kept.size_bytes, user, scope)
-            return JSONResponse({"sha256": sha256}, 200)
+        if await _ask(needs_not_bring, user, sha256):
+            enter = partial(_record, sha256, user, scope)
+            kept = await ask_store(lambda: enter_kept_file(sha256, lambda kept: enter(kept.size_bytes)))
+            if kept is not None:
+                return JSONResponse({"sha256": sha256}, 200)
         full = await _find_no_room(user, upload)
         if full is not None:
             return full
@@ -196,12 +199,12 @@ async def _receive_upload(
         part.unlink(missing_ok=True)
         return _refuse(422, f"what came has the SHA-256 {digest}", where, "Send the file again.", 0)
     try:
-        await keep_sent_file(part, upload.sha256)
+        enter = partial(_record, upload.sha256, user, scope, upload.total)
+        await keep_sent_file(part, upload.sha256, enter)
     except AwayError:
         # Without its last byte it is an upload that broke off: who tries again sends no more than that.
         os.truncate(part, max(upload.total - 1, 0))
         raise
-    await _record(upload.sha256, upload.total, user, scope)
     return JSONResponse({"sha256": upload.sha256}, 201)
 
 
@@ -335,11 +338,10 @@ def _find_no_room(user: FileUser, upload: Upload) -> Response | None:
     )
 
 
-@sync_to_async(thread_sensitive=False)
-def _record(sha256: str, size_bytes: int, user: FileUser, scope: Scope) -> None:
+def _record(sha256: str, user: FileUser, scope: Scope, size_bytes: int) -> None:
     asked = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     kind = "artifact" if user.is_worker else asked.get("kind", ["package"])[0]
-    with _own_connection():
+    with _passing_connection():
         record_stored_file(
             sha256,
             kind if kind in _KINDS else "package",
@@ -348,6 +350,16 @@ def _record(sha256: str, size_bytes: int, user: FileUser, scope: Scope) -> None:
             asked.get("name", [""])[0],
             worker_id=user.worker_id,
         )
+
+
+@contextlib.contextmanager
+def _passing_connection() -> Any:
+    """Give a thread that keeps files a connection for as long as this lasts: it needs none otherwise."""
+    try:
+        yield
+    finally:
+        connection.close()
+        del connections[DEFAULT_DB_ALIAS]
 
 
 @contextlib.contextmanager

@@ -30,9 +30,27 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 def show_page(
     request: HttpRequest, template: str, context: dict[str, Any], *, section: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render a page; `section` is the entry of the menu that it belongs to."""
+    """Render a page; `section` is the entry of the menu that it belongs to.
+
+    One that tells of a storage of files that is away has status 503 and says when to ask again; a part of a
+    page asks by itself.
+    """
+    away = next((value for value in context.values() if isinstance(value, AwayError)), None)
+    if away is not None and _is_read_part(request):
+        sentence = f"{away.message[:1].upper()}{away.message[1:]}. {away.remedy}"
+        part = _ask_again(request, sentence, away.RETRY_AFTER_S, 503)
+        part["Retry-After"] = str(away.RETRY_AFTER_S)
+        return part
     common = {"section": section, "version": version("datamill")}
-    return render(request, f"datamill/{template}", common | spell_problems(context), status=status)
+    page = render(
+        request,
+        f"datamill/{template}",
+        common | spell_problems(context),
+        status=status if away is None else 503,
+    )
+    if away is not None:
+        page["Retry-After"] = str(away.RETRY_AFTER_S)
+    return page
 
 
 def member_page(view: View[P]) -> View[P]:
@@ -69,19 +87,33 @@ def _answer(request: HttpRequest, look: Callable[[], HttpResponseBase]) -> HttpR
     except DeniedError as error:
         return refuse(request, error, "Not allowed", 403)
     except BusyError as error:
-        if request.method == "GET" and "HX-Request" in request.headers:
-            # A part that is refused would stay empty: it is asked for again.
-            context = {"path": request.get_full_path(), "wait_s": error.RETRY_AFTER_S}
-            return show_page(request, "parts/busy.html", context)
+        if _is_read_part(request):
+            return _ask_again(request, "The coordinator is working for others.", error.RETRY_AFTER_S, 200)
         refused = refuse(request, error, "Not now", 429)
         refused["Retry-After"] = str(error.RETRY_AFTER_S)
         return refused
     except AwayError as error:
-        refused = refuse(request, error, "Not now", 503)
-        refused["Retry-After"] = str(error.RETRY_AFTER_S)
-        return refused
+        return refuse(request, error, "Not now", 503)
     except InputError as error:
         return refuse(request, error, "This does not work", 400)
+
+
+def _is_read_part(request: HttpRequest) -> bool:
+    return request.method == "GET" and "HX-Request" in request.headers
+
+
+def _ask_again(request: HttpRequest, sentence: str, wait_s: int, status: int) -> HttpResponse:
+    """Answer with a part that is asked for again: one that is refused would stay empty.
+
+    It stands where the part would stand, and under its name, so that others find it there.
+    """
+    context = {
+        "sentence": sentence,
+        "path": request.get_full_path(),
+        "wait_s": wait_s,
+        "name": request.headers.get("HX-Target", ""),
+    }
+    return render(request, "datamill/parts/asked_again.html", context, status=status)
 
 
 def _ask_for_login(request: HttpRequest) -> HttpResponseBase:

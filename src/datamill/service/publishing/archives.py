@@ -1,52 +1,118 @@
-"""The archives of publications on disk, and whether each is still what was published."""
+"""The archives of publications in the store, and whether each is still what was published."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import logging
 import threading
 import time
 from pathlib import Path
 
 from django.conf import settings
 
+from datamill.service.files.disk import is_sha256
+from datamill.service.files.store import (
+    AwayError,
+    DamagedFileError,
+    KeptFile,
+    choose_shelf,
+    find_file,
+    occupying_files,
+    remove_files,
+)
+from datamill.service.models import StoredFile
 from datamill.service.publishing.tables import Publication
+
+log = logging.getLogger("datamill.serve")
 
 #: An archive that was found whole is read again after this time: disks lose bits that no clock shows.
 _TRUSTED_S = 3600.0
+#: A storage elsewhere looks after its bits itself, and reading there costs more.
+_TRUSTED_ELSEWHERE_S = 86_400.0
 _MOST_KEPT = 4096
-_checked: dict[tuple[str, int, int, int], float] = {}
+_checked: dict[tuple[str, str], float] = {}
 _lock = threading.Lock()
-
-
-def find_archive(sha256: str) -> Path:
-    """Return where the archive of this digest lies, or would."""
-    return Path(settings.DATA_FOLDER) / "publications" / f"{sha256}.zip"
 
 
 def is_intact(publication: Publication, now_s: float | None = None) -> bool:
     """Tell whether the archive of a publication is there and has the bytes that were published.
 
-    It is read whole once in a while, and whenever size or time of its file are others.
+    It is read whole once in a while, and whenever what is kept was written anew.
+
+    Raises:
+        AwayError: the storage of files does not answer.
     """
-    path = find_archive(publication.sha256)
-    try:
-        facts = path.stat()
-        if facts.st_size != publication.size_bytes:
-            return False
-        key = (publication.sha256, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns)
-        now = time.monotonic() if now_s is None else now_s
-        # One at a time: nobody has the disk read the same archive many times at once.
-        with _lock:
-            if key in _checked and now - _checked[key] < _TRUSTED_S:
-                return True
-            with path.open("rb") as handle:
-                digest = hashlib.file_digest(handle, "sha256").hexdigest()
-            _checked.pop(key, None)
-            if digest != publication.sha256:
+    now = time.monotonic() if now_s is None else now_s
+    trusted_s = _TRUSTED_ELSEWHERE_S if settings.FILES_URL else _TRUSTED_S
+    # One at a time: nobody has the same archive read many times at once.
+    with occupying_files((publication.sha256,)):
+        try:
+            kept = find_file(publication.sha256)
+            if kept is None or kept.size_bytes != publication.size_bytes:
                 return False
-            while len(_checked) >= _MOST_KEPT:
-                _checked.pop(next(iter(_checked)))
-            _checked[key] = now
-    except OSError:
-        return False
+            key = (publication.sha256, kept.version)
+            if key in _checked and now - _checked[key] < trusted_s:
+                return True
+            digest = _hash_file(kept)
+        except (DamagedFileError, OSError):
+            return False
+    with _lock:
+        _checked.pop(key, None)
+        if digest != publication.sha256:
+            return False
+        while len(_checked) >= _MOST_KEPT:
+            _checked.pop(next(iter(_checked)))
+        _checked[key] = now
     return True
+
+
+def _hash_file(kept: KeptFile) -> str:
+    digest = hashlib.sha256()
+    for piece in kept.read():
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def drop_withdrawn_archives() -> None:
+    """Remove the archives of withdrawn publications that nothing else names; one that is gone is no error.
+
+    What cannot be removed now is removed the next time.
+    """
+    withdrawn = list(Publication.objects.exclude(withdrawn_unix_s=None).values_list("sha256", flat=True))
+    with occupying_files(withdrawn):
+        standing = Publication.objects.filter(sha256__in=withdrawn, withdrawn_unix_s=None)
+        brought = StoredFile.objects.filter(pk__in=withdrawn, removed_unix_s=None)
+        needed = {*standing.values_list("sha256", flat=True), *brought.values_list("pk", flat=True)}
+        try:
+            remove_files(set(withdrawn) - needed)
+        except (AwayError, OSError) as problem:
+            log.warning("archives of withdrawn publications are still in the store: %s", _tell(problem))
+
+
+def move_old_archives() -> None:
+    """Move archives into the store that an earlier version kept beside it, in `publications/`.
+
+    What cannot be moved now stays, is told as damaged meanwhile, and is moved the next time.
+    """
+    folder = Path(settings.DATA_FOLDER) / "publications"
+    old = [path for path in folder.glob("*.zip") if is_sha256(path.stem)]
+    try:
+        for path in old:
+            with occupying_files((path.stem,)):
+                if find_file(path.stem) is None:
+                    choose_shelf().keep(path, path.stem)
+                else:
+                    path.unlink()
+    except (AwayError, OSError) as problem:
+        told = _tell(problem)
+        log.warning("archives of publications are still in %s, and not in the store: %s", folder, told)
+        return
+    if old:
+        log.info("%s archives of publications were moved from %s into the store", len(old), folder)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _tell(problem: AwayError | OSError) -> str:
+    return problem.message if isinstance(problem, AwayError) else str(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +21,9 @@ from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.files.store import check_disk_room
 from datamill.service.models import Artifact, FleetExperiment
-from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.statements import MAKING, MadeArchive, make_archive
+
+_UNFINISHED = ".making-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +61,26 @@ def making_archive(
         GoneError: the client left.
         InputError: nothing was measured, or it is too large.
     """
-    # Beside the archives, so that it becomes one of them by a change of its name.
-    place = find_archive("0").parent
+    place = _name_place()
     place.mkdir(parents=True, exist_ok=True)
-    with taking_turn(user), TemporaryDirectory(prefix=".making-", dir=place) as folder:
+    with taking_turn(user), TemporaryDirectory(prefix=_UNFINISHED, dir=place) as folder:
         home, draft = Path(folder) / "bundle", Path(folder) / "archive.zip"
         home.mkdir()
         check_disk_room(_estimate_room(experiment))
         prepare_bundle(experiment, time.time()).write(home)
         made: MadeArchive = call_bounded(budget, make_archive, str(home), str(draft), description, held_back)
         yield DraftArchive(draft, made)
+
+
+def drop_unfinished_archives() -> None:
+    """Remove what a coordinator left that was killed while it made archives; nobody makes any now."""
+    for folder in _name_place().glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _name_place() -> Path:
+    # Beside the files of the store, so that an archive becomes one of them by a change of its name.
+    return Path(settings.DATA_FOLDER) / "files"
 
 
 def _estimate_room(experiment: FleetExperiment) -> int:

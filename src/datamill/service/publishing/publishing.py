@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 from django.contrib.auth.models import User
@@ -13,11 +14,15 @@ from django.db.models import QuerySet
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.parse import parse_experiment
+from datamill.experiment.quantities import format_size
 from datamill.results.crates.description import Description, clean_text
 from datamill.service.accounts import DeniedError, NotFoundError, is_admin
+from datamill.service.administration.quotas import find_quota
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events
+from datamill.service.files.rights import FileUser, count_unclaimed
+from datamill.service.files.store import AwayError, KeptFile, find_file, keep_file, name_holder, remove_files
 from datamill.service.models import FleetExperiment
-from datamill.service.publishing.archives import find_archive, is_intact
+from datamill.service.publishing.archives import drop_withdrawn_archives, is_intact
 from datamill.service.publishing.making import making_archive
 from datamill.service.publishing.statements import MadeArchive, PublishedStatement
 from datamill.service.publishing.tables import Publication
@@ -43,16 +48,34 @@ def check_readable(publication: Publication) -> None:
     """Make sure that what a publication says may be shown.
 
     Raises:
+        AwayError: the storage of files does not answer.
         DamagedError: its archive is not what was published.
         WithdrawnError: it was withdrawn.
     """
     check_standing(publication)
     if not is_intact(publication):
-        raise DamagedError(
-            "the archive of this publication is damaged on this coordinator: it is not what was published",
-            where=f"publication {publication.key}",
-            remedy="Tell the people who run this coordinator: a backup has it.",
-        )
+        raise _tell_damage(publication)
+
+
+def find_archive(publication: Publication) -> KeptFile:
+    """Return the archive of a publication, which may be read.
+
+    Raises:
+        AwayError, DamagedError, WithdrawnError: as `check_readable`.
+    """
+    check_readable(publication)
+    kept = find_file(publication.sha256)
+    if kept is None:
+        raise _tell_damage(publication)
+    return kept
+
+
+def _tell_damage(publication: Publication) -> DamagedError:
+    return DamagedError(
+        "the archive of this publication is damaged on this coordinator: it is not what was published",
+        where=f"publication {publication.key}",
+        remedy="Tell the people who run this coordinator: a backup has it.",
+    )
 
 
 def check_standing(publication: Publication) -> None:
@@ -86,10 +109,11 @@ def publish_experiment(
         enter_more: enters, given the publication, what belongs to the same transaction.
 
     Raises:
+        AwayError: the storage of files does not answer.
         BundleError: the database does not hold what a bundle needs.
         BusyError, FullError: too many are being made already.
         GoneError: the client left.
-        InputError: it has not ended, nothing was measured, or it is too large.
+        InputError: it has not ended, nothing was measured, or it is too large, also for the user's quota.
     """
     if experiment.state not in ENDED_EXPERIMENTS:
         raise InputError("the experiment has not ended", remedy="Publish it when its last trial is in.")
@@ -102,10 +126,33 @@ def publish_experiment(
     place = BUNDLES.take(user.pk)
     try:
         with making_archive(experiment, user, description, held_back) as draft:
-            draft.path.replace(find_archive(draft.made.sha256))
+            made = draft.made
+            _check_quota(user, made.size_bytes)
+
+            def enter() -> Publication:
+                try:
+                    return run_as_writer(_enter, key, experiment.pk, user, description, made, enter_more)
+                except BaseException:
+                    # Its key is in it: nothing else names this archive.
+                    with suppress(AwayError, OSError):
+                        remove_files((made.sha256,))
+                    raise
+
+            return keep_file(draft.path, made.sha256, enter)
     finally:
         place.leave()
-    return run_as_writer(_enter, key, experiment.pk, user, description, draft.made, enter_more)
+
+
+def _check_quota(user: User, size_bytes: int) -> None:
+    _, held = count_unclaimed(FileUser(name_holder(user), user=user))
+    most = find_quota(user).stored_bytes
+    if held + size_bytes > most:
+        raise InputError(
+            f"its archive has {format_size(size_bytes)}; {format_size(held)} of yours are here, and at most "
+            f"{format_size(most)} are kept",
+            remedy="Hold back what trials printed and collected, or ask the operator of the coordinator for "
+            "room.",
+        )
 
 
 @transaction.atomic
@@ -164,6 +211,8 @@ def withdraw_publication(
     if not reason:
         raise InputError("there is no reason", remedy="Say why: readers who cite it will find it here.")
     run_as_writer(_enter_withdrawal, publication.pk, user, reason, enter_more)
+    # Afterwards: an archive without a withdrawal would be a damaged one, and a storage may be slow.
+    drop_withdrawn_archives()
 
 
 @transaction.atomic
@@ -175,10 +224,6 @@ def _enter_withdrawal(key: str, user: User, reason: str, enter_more: Callable[[P
     is_last = not others.filter(experiment_id=publication.experiment_id).exists()
     if is_last and not read_statement(publication).was_public:
         FleetExperiment.objects.filter(pk=publication.experiment_id).update(public=False)
-    if not others.filter(sha256=publication.sha256).exists():
-        archive = find_archive(publication.sha256)
-        # An archive without a withdrawal would be a damaged one.
-        transaction.on_commit(lambda: archive.unlink(missing_ok=True))
     _note(EventKind.WITHDRAWN, publication, user, f"publication {key}: {reason}")
     enter_more(publication)
 

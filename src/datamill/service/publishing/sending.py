@@ -1,11 +1,11 @@
-"""Archives as answers, streamed from their files: of a publication, or of what nobody has published."""
+"""Archives as answers, streamed: of a publication, or of what nobody has published."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import IO
+from itertools import chain
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -18,9 +18,8 @@ from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment
-from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.making import making_archive
-from datamill.service.publishing.publishing import check_readable, read_statement, suggest_title
+from datamill.service.publishing.publishing import find_archive, read_statement, suggest_title
 from datamill.service.publishing.statements import MAKING
 from datamill.service.publishing.tables import Publication
 from datamill.service.watching.places import BUNDLES
@@ -33,15 +32,16 @@ def send_archive(request: HttpRequest, publication: Publication) -> HttpResponse
     """Answer with the archive as it was published; 304 where the reader has it.
 
     Raises:
-        DamagedError: its archive is not what was published.
-        WithdrawnError: it was withdrawn.
+        AwayError, DamagedError, WithdrawnError: as `find_archive`.
     """
-    check_readable(publication)
+    kept = find_archive(publication)
     etag = f'"{publication.sha256}"'
     if request.headers.get("If-None-Match") == etag:
         return HttpResponse(status=304, headers={"ETag": etag})
     name = f"{read_statement(publication).experiment}-{publication.key}.zip"
-    response = _send(find_archive(publication.sha256).open("rb"), publication.size_bytes, name)
+    pieces = kept.read()
+    # A storage that is away says so before the answer begins.
+    response = _send(chain((next(pieces, b""),), pieces), publication.size_bytes, name)
     response["ETag"] = etag
     return response
 
@@ -72,17 +72,18 @@ def send_crate(experiment: FleetExperiment, user: User) -> StreamingHttpResponse
             # Where its bundle stood meanwhile says nothing to a reader.
             raise problem.moved(f"experiment {experiment.pk}") from None
         raise
-    return _send(file, draft.made.size_bytes, f"{experiment.name}-{experiment.pk}.zip", place.leave)
+
+    def end() -> None:
+        file.close()
+        place.leave()
+
+    pieces = iter(lambda: file.read(_PIECE_BYTES), b"")
+    return _send(pieces, draft.made.size_bytes, f"{experiment.name}-{experiment.pk}.zip", end)
 
 
 def _send(
-    file: IO[bytes], size_bytes: int, name: str, leave: Callable[[], None] = lambda: None
+    pieces: Iterator[bytes], size_bytes: int, name: str, end: Callable[[], None] = lambda: None
 ) -> StreamingHttpResponse:
-    def end() -> None:
-        file.close()
-        leave()
-
-    pieces = iter(lambda: file.read(_PIECE_BYTES), b"")
     response = StreamingHttpResponse(send_pieces(pieces, end), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Content-Length"] = str(size_bytes)

@@ -78,6 +78,7 @@ def make_archive(
     from datamill.report.experiment.experiment_answer import shorten_answer
     from datamill.report.figures.figure import title_chart, write_figure
     from datamill.results.bundles.opening import open_bundle
+    from datamill.results.tables.csv_files.formula_cells import mark_cells
     from datamill.service.answers.drawing import draw_views
     from datamill.verbs.answer import answer_records
 
@@ -85,7 +86,7 @@ def make_archive(
     bundle = open_bundle(home)
     records = bundle.read_records()
     table = bundle.build_table(records)
-    table.write_csv(home / "table.csv")
+    mark_cells(table).write_csv(home / "table.csv")
     table.write_parquet(home / "table.parquet")
     found = answer_records(bundle, records, table)
     (home / "report.html").write_text(found.report(), encoding="utf-8")

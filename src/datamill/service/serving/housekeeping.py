@@ -11,6 +11,7 @@ from django.db import close_old_connections
 from datamill.service.administration.retention import remove_retired, retire_old_files
 from datamill.service.keyed_requests.claims import remove_old_keys
 from datamill.service.notices.rounds import make_round
+from datamill.service.publishing.archives import drop_withdrawn_archives, move_old_archives
 from datamill.service.serving.storage.writer import run_as_writer
 
 log = logging.getLogger("datamill.coordinator")
@@ -30,6 +31,7 @@ async def keep_house() -> None:
             await asyncio.to_thread(_send_notices)
             if time.monotonic() >= next_files_s:
                 removed, left = await asyncio.to_thread(_remove_files, left)
+                await asyncio.to_thread(_tend_archives)
                 await asyncio.to_thread(_remove_keys)
                 next_files_s = time.monotonic() + (_MORE_FILES_S if removed else _FILES_EVERY_S)
         except Exception:
@@ -40,6 +42,15 @@ async def keep_house() -> None:
 def _send_notices() -> None:
     try:
         make_round(time.time())
+    finally:
+        close_old_connections()
+
+
+def _tend_archives() -> None:
+    """Do what could not be done at once for archives of publications, as the storage was away."""
+    try:
+        move_old_archives()
+        drop_withdrawn_archives()
     finally:
         close_old_connections()
 

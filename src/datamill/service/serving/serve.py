@@ -32,6 +32,8 @@ from datamill.service.front_door.visitors.bounds import DoorBounds, choose_bound
 from datamill.service.front_door.web_server import WebServer
 from datamill.service.models import FleetWorker
 from datamill.service.notices.ways import NoticeWays, set_notice_ways
+from datamill.service.publishing.archives import move_old_archives
+from datamill.service.publishing.making import drop_unfinished_archives
 from datamill.service.serving.asgi import CoordinatorApplication, HealthFacts
 from datamill.service.serving.coordinator_loop import CoordinatorLoop
 from datamill.service.serving.first_use import make_first_user, migrate_database, write_client_settings
@@ -80,6 +82,9 @@ def prepare(options: ServeOptions, folder: DataFolder, database_name: str) -> Pr
     listening = _bind(options)
     migrate_database(database_name)
     check_shelf()
+    (folder.path / "files").mkdir(exist_ok=True)
+    drop_unfinished_archives()
+    move_old_archives()
     tls = _prepare_tls(options, folder.path)
     authority_pem = find_authority_pem(tls) if tls else None
     with _check_database_lock():

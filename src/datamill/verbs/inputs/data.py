@@ -19,7 +19,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.messages.arguments import argument, verb
 from datamill.results.bundles.opening import open_bundle
-from datamill.results.tables.csv_lines import correct_line
+from datamill.results.tables.csv_files.csv_lines import correct_line
 from datamill.results.tables.table import CONTEXT_PREFIX
 from datamill.results.tables.table_files import has_plain_columns, is_text_table, read_table_file
 from datamill.results.trials.hardware import HARDWARE_COLUMNS

@@ -115,10 +115,13 @@ def check_json(content: str) -> list[str]:
 
 
 def check_csv(content: str) -> list[str]:
-    """Return what is wrong in a table: rows of another width than the first."""
+    """Return what is wrong in a table: rows of another width than the first, cells that are formulas."""
     rows = list(csv.reader(io.StringIO(content, newline=""), strict=True))
     widths = {len(row) for row in rows}
-    return [] if len(widths) <= 1 else [f"rows of {sorted(widths)} cells"]
+    found = [] if len(widths) <= 1 else [f"rows of {sorted(widths)} cells"]
+    cells = (cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r")))
+    formulas = [cell for cell in cells if not re.fullmatch(r"[+-][\d.]+(e[+-]?\d+)?", cell)]
+    return [*found, *(f"a formula {cell[:40]}" for cell in formulas)]
 
 
 def check_events(content: str) -> list[str]:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 import pytest
 from click.testing import CliRunner
-from integration.hostile.texts.told.walked_records import make_plain
+from integration.hostile.texts.told.played_client import TEXT, played_client, type_verb
 
 from datamill.cli.console import clean_for_terminal
-from datamill.cli.coordinator.coordinator_client import CoordinatorClient
 from datamill.cli.main import datamill
-from datamill.protocol.api.events import NEWS
-from datamill.protocol.api.experiments import ComparisonHead
 
-#: Paints, changes the title, clears; begins with one character of eight bits; turns the direction round.
-TEXT = "dmq\x1b[31m\x1b]0;dmq\x07\x1b[2J\x9b31m\r\u202e\u2066[bold]dmq[/bold]"
+__all__ = ["played_client"]
+pytestmark = pytest.mark.usefixtures("played_client")
 #: Verb that asks a coordinator -> its arguments; None where it prints numbers and what it made itself, or
-#: needs files that no played coordinator has.
+#: is tried in `test_texts_of_verbs_with_files.py`.
 VERBS: dict[str, tuple[str, ...] | None] = {
     "watch": ("1",),
     "trials": ("1",),
@@ -89,45 +83,6 @@ def list_verbs(group: click.Group = datamill, before: str = "") -> Iterator[tupl
                 yield f"{before}{name}", command
 
 
-def answer(_client: CoordinatorClient, _path: str, kind: Any, *_: Any, **__: Any) -> Any:
-    """Answer with a record of that kind that is full of texts."""
-    # What is read by its verb later is the one record that it reads.
-    made = make_plain(ComparisonHead if kind is msgspec.Raw else kind, lambda _: TEXT)
-    if isinstance(made, dict) and "next" in made:
-        # Of a list there is one page.
-        made["next"] = None
-    return msgspec.json.decode(msgspec.json.encode(made), type=kind)
-
-
-@contextlib.contextmanager
-def stream(_client: CoordinatorClient, _path: str, *_: Any, **__: Any) -> Iterator[Any]:
-    """Answer with an event of each kind."""
-    lines: list[str] = []
-    for number, (name, kind) in enumerate(NEWS.items()):
-        data = json.dumps(make_plain(kind, lambda _: TEXT))
-        lines += [f"id: {number}", f"event: {name}", f"data: {data}", ""]
-
-    class Answer:
-        def iter_lines(self) -> Iterator[str]:
-            yield from lines
-
-        def iter_bytes(self, _size: int = 0) -> Iterator[bytes]:
-            yield TEXT.encode()
-
-    yield Answer()
-
-
-@pytest.fixture(autouse=True)
-def coordinator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A coordinator that answers everything with texts."""
-    for name in ("get", "post", "post_once"):
-        monkeypatch.setattr(CoordinatorClient, name, answer)
-    for name in ("stream", "stream_made"):
-        monkeypatch.setattr(CoordinatorClient, name, stream)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-
 def test_every_verb_that_asks_a_coordinator_has_a_line() -> None:
     assert {name for name, _ in list_verbs()} == set(VERBS)
 
@@ -136,14 +91,7 @@ def test_every_verb_that_asks_a_coordinator_has_a_line() -> None:
 def test_a_verb_prints_nothing_that_a_terminal_obeys(verb: str) -> None:
     arguments = VERBS[verb]
     assert arguments is not None
-    where = ["--url", "http://127.0.0.1:9", "--key", "dmk_x"]
-    done = CliRunner().invoke(datamill, [*verb.split(), *arguments, *where])
-    told = done.output
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        assert isinstance(done.exception, Exception)
-        told += clean_for_terminal(str(done.exception))
-    assert clean_for_terminal(told) == told, (verb, told)
-    assert "dmq" in told, (verb, told, done.exception)
+    type_verb(*verb.split(), *arguments)
 
 
 def test_json_of_a_comparison_is_the_same_without_what_a_terminal_obeys() -> None:

@@ -54,13 +54,13 @@ from datamill.service.coordinator.joining.enrolment import EnrolledWorker, make_
 from datamill.service.coordinator.presence.members import drain_worker
 from datamill.service.coordinator.registry.rules import forbid_factor
 from datamill.service.coordinator.step import step
+from datamill.service.files.disk import name_stored_file
 from datamill.service.files.store import keep_file, record_stored_file
 from datamill.service.kept_secrets import hash_secret
 from datamill.service.models import FleetExperiment, FleetWorker, NoticeTarget, Publication, Quarantine
 from datamill.service.notices.targets import add_feed
 from datamill.service.notices.webhooks import make_secret
 from datamill.service.publishing import archives, making
-from datamill.service.publishing.archives import find_archive
 from datamill.service.publishing.reproductions import enter_rerun
 from datamill.service.publishing.statements import MadeArchive, PublishedStatement
 from datamill.service.watching import feed
@@ -151,8 +151,12 @@ def _bring_printed(worker: EnrolledWorker, folder: Path) -> ArtifactFile:
     part = folder / "printed"
     part.write_bytes(_PRINTED)
     digest = hashlib.sha256(_PRINTED).hexdigest()
-    keep_file(part, digest)
-    record_stored_file(digest, "artifact", None, len(_PRINTED), worker_id=worker.worker_id)
+    size = len(_PRINTED)
+    keep_file(
+        part,
+        digest,
+        lambda: record_stored_file(digest, "artifact", None, size, worker_id=worker.worker_id),
+    )
     return ArtifactFile("run.stdout", digest, len(_PRINTED))
 
 
@@ -229,7 +233,7 @@ def _enter_targets(ada: User) -> dict[str, str]:
 def _publish(user: User, number: int) -> tuple[str, str]:
     """Enter a publication of a user's, with its archive; return its key and the archive's digest."""
     sha256 = hashlib.sha256(ARCHIVE).hexdigest()
-    find_archive(sha256).parent.mkdir(parents=True, exist_ok=True)
+    name_stored_file(sha256).parent.mkdir(parents=True, exist_ok=True)
     said = Description("A result", (Author("Ada"),), "MIT", 1.8e9)
     Publication.objects.create(
         key="0123456789ab",

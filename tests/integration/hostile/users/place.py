@@ -17,8 +17,8 @@ from django.test import Client
 from integration.hostile.users.samples import Ask
 
 from datamill.protocol.fleet import Lease
+from datamill.service.files.disk import name_stored_file
 from datamill.service.front_door.visitors import guesses
-from datamill.service.publishing.archives import find_archive
 
 #: What stands for the archive of a publication.
 ARCHIVE = b"an archive"
@@ -47,7 +47,7 @@ class Place:
     def restore(self) -> None:
         """Put everything back as it was."""
         self._tables.backup(connection.connection)
-        find_archive(self.values["archive_sha256"]).write_bytes(ARCHIVE)
+        name_stored_file(self.values["archive_sha256"]).write_bytes(ARCHIVE)
         forget_guesses()
 
     def make_client(self, who: str) -> Client:

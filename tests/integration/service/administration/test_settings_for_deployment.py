@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -20,6 +22,19 @@ def test_nothing_is_left_to_say_of_a_deployment(monkeypatch: pytest.MonkeyPatch)
     told = StringIO()
     call_command("check", deploy=True, fail_level="WARNING", stdout=told, stderr=told)
     assert "no issues" in told.getvalue()
+
+
+def test_what_browsers_upload_lies_on_the_disk_of_the_data_while_it_comes(tmp_path: Path) -> None:
+    asked = "from datamill.service.settings import FILE_UPLOAD_TEMP_DIR as place; print(place)"
+    told = subprocess.run(
+        [sys.executable, "-c", asked],
+        env=os.environ | {"DATAMILL_SERVICE_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # A folder for temporary files may be in memory.
+    assert told.stdout.strip() == str(tmp_path / "files")
 
 
 @pytest.mark.usefixtures("memory_database")

@@ -79,7 +79,7 @@ def test_an_experiment_is_taken_home_as_a_crate_before_it_is_published(
     assert "license:" not in (tmp_path / "taken" / "CITATION.cff").read_text()
     assert not Publication.objects.exists()
     # It was made for this reader.
-    assert list(archives.find_archive("0").parent.iterdir()) == []
+    assert list((Path(settings.DATA_FOLDER) / "files").glob(".making-*")) == []
 
 
 def test_who_is_sent_a_crate_holds_a_place_until_it_was_sent(fleet: Fleet) -> None:

@@ -24,6 +24,8 @@ from datamill.results.bundles.opening import open_bundle
 from datamill.results.crates.description import describe
 from datamill.results.crates.reading import unpack_crate
 from datamill.service.answers import answering
+from datamill.service.files.disk import name_stored_file
+from datamill.service.files.store import find_file
 from datamill.service.models import Event, FleetExperiment, Publication
 from datamill.service.pages.publications import embeds
 from datamill.service.publishing import archives
@@ -75,8 +77,8 @@ def enter_publication(short: str = "") -> tuple[Fleet, Publication]:
         picture="<svg></svg>", picture_svg="<svg></svg>", short=short,
     )  # fmt: skip
     digest = hashlib.sha256(content).hexdigest()
-    archives.find_archive(digest).parent.mkdir()
-    archives.find_archive(digest).write_bytes(content)
+    name_stored_file(digest).parent.mkdir(parents=True)
+    name_stored_file(digest).write_bytes(content)
     said = describe("Which is faster?", "Doe, Jane", "MIT", now_s=1.8e9)
     published = Publication.objects.create(
         key="0123456789ab",
@@ -137,6 +139,7 @@ def test_a_publication_has_the_answer_a_citation_and_the_archive_for_everybody(t
     assert status == 200
     assert said.headline in html.unescape(listed)
     assert published.key in read_page("/publications?search=doe+loops")[1]
+    assert published.key in read_page("/publications?search=p1+wall_time")[1]
     assert published.key not in read_page("/publications?search=nothing+like+it")[1]
     assert Event.objects.filter(kind="result published", user="ada").count() == 1
 
@@ -227,9 +230,10 @@ def test_a_withdrawn_publication_leaves_its_address_with_the_reason_and_no_numbe
     assert "withdrawn" in read_page(f"{path}/badge.svg")[1]
     assert HEADLINE not in html.unescape(read_page(f"{path}/embed")[1])
     assert HEADLINE not in html.unescape(read_page("/publications")[1])
-    assert not archives.find_archive(published.sha256).exists()
+    assert not name_stored_file(published.sha256).exists()
     assert not FleetExperiment.objects.get().public
-    assert published.key not in read_page("/publications?search=p1")[1]
+    for word in ("p1", "wall_time"):
+        assert published.key not in read_page(f"/publications?search={word}")[1]
     assert owner.post(f"{path}/withdraw", {"reason": "again"}).status_code == 400
 
 
@@ -246,7 +250,7 @@ def flip(path: Path) -> None:
 def test_a_publication_whose_archive_was_damaged_says_so_instead_of_numbers() -> None:
     _, published = enter_publication()
     path = f"/publications/{published.key}"
-    file = archives.find_archive(published.sha256)
+    file = name_stored_file(published.sha256)
     whole = file.read_bytes()
     for damage in (cut, flip, Path.unlink):
         file.write_bytes(whole)
@@ -266,11 +270,11 @@ def test_bits_that_change_while_no_clock_shows_it_are_found_within_the_hour() ->
     _, published = enter_publication()
     now = time.monotonic()
     assert archives.is_intact(published, now)
-    file = archives.find_archive(published.sha256)
-    facts = file.stat()
+    file = name_stored_file(published.sha256)
     flip(file)
-    key = (published.sha256, facts.st_ino, file.stat().st_mtime_ns, file.stat().st_ctime_ns)
-    archives._checked[key] = now
+    kept = find_file(published.sha256)
+    assert kept is not None
+    archives._checked[published.sha256, kept.version] = now
     assert archives.is_intact(published, now + 10)
     assert not archives.is_intact(published, now + 3601)
 

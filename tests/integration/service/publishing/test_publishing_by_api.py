@@ -10,6 +10,7 @@ from integration.service.publishing.test_publications import HEADLINE, enter_pub
 from integration.service.small_fleet import Fleet
 
 from datamill.service.answers import answering
+from datamill.service.files.disk import name_stored_file
 from datamill.service.models import FleetExperiment, Publication
 from datamill.service.publishing import archives
 
@@ -53,7 +54,7 @@ def test_a_result_is_published_read_taken_home_and_withdrawn() -> None:
 def test_of_a_damaged_archive_no_number_is_told() -> None:
     fleet, published = enter_publication()
     assert fleet.ada.get(f"/publications/{published.key}/answer")[1]["headline"] == HEADLINE
-    archives.find_archive(published.sha256).write_bytes(b"another archive of a length")
+    name_stored_file(published.sha256).write_bytes(b"another archive of a length")
     for part in ("answer", "archive"):
         status, told = fleet.ada.get(f"/publications/{published.key}/{part}")
         assert (status, "damaged" in told["message"]) == (503, True)

@@ -111,15 +111,25 @@ def test_a_second_start_finds_the_same_users_keys_and_broker(coordinator: Coordi
     while is_alive(broker):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    abandoned = coordinator.data / "files" / "parts" / f"{'a' * 64}.u1"
-    abandoned.parent.mkdir(parents=True, exist_ok=True)
-    abandoned.write_bytes(b"half")
-    os.utime(abandoned, (0.0, 0.0))
+    files = coordinator.data / "files"
+    (files / "parts").mkdir(parents=True, exist_ok=True)
+    abandoned = [files / "parts" / f"{'a' * 64}.u1", files / "tmpx.upload.gz", files / "upload-x"]
+    for part in abandoned:
+        part.write_bytes(b"half")
+        os.utime(part, (0.0, 0.0))
+    (files / ".making-x" / "bundle").mkdir(parents=True)
+    # As an earlier version kept the archive of a publication.
+    archive = coordinator.data / "publications" / f"{'b' * 64}.zip"
+    archive.parent.mkdir()
+    archive.write_bytes(b"an archive")
     coordinator.start()
     coordinator.wait_until_well()
     assert {name: (coordinator.data / name).read_bytes() for name in kept} == before
+    assert not (files / ".making-x").exists()
+    assert (files / "bb" / ("b" * 64)).read_bytes() == b"an archive"
+    assert not archive.parent.exists()
     deadline = time.monotonic() + 60
-    while abandoned.exists():
+    while any(part.exists() for part in abandoned):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

@@ -46,6 +46,19 @@ def test_numbers_of_csv_are_numbers_of_other_programs() -> None:
     assert [[float(cell) for cell in row] for row in rows] == [[1, 2.5, -3.1, 4, 5], [2, 6, 7, 8, 1200]]
 
 
+def test_no_spreadsheet_computes_a_cell_of_csv_and_numbers_stay_numbers() -> None:
+    formulas = ["=1+1", "-O2", "@x", "+x", "-2+3+cmd|' /C calc'!A0", '-1+HYPERLINK("x")', "-1+SUM(A1)"]
+    printed = ["−3.5%", "+1.2 ms", "−3% (−4% to −2%)", "−2e−9", "-0.5 to +2", "O2"]
+    table = build_table(("=level", "change"), [*zip(formulas, printed, strict=False)], groups=[(0, "=1:")])
+    rows = read_csv(format_csv(table))
+    assert rows[0] == ["group", "'=level", "change"]
+    assert [row[0] for row in rows[1:]] == ["'=1"] * len(printed)
+    assert [row[1] for row in rows[1:]] == [f"'{text}" for text in formulas[: len(printed)]]
+    assert [row[2] for row in rows[1:]] == [text.replace("−", "-") for text in printed]
+    swapped = build_table(("change", "level"), [*zip(printed, formulas, strict=False)], 0)
+    assert [row[1] for row in read_csv(format_csv(swapped))[1:]] == [row[1] for row in rows[1:]]
+
+
 def test_headings_of_rows_stand_above_them_or_before_each() -> None:
     assert lay_out_table(GROUPED)[2:] == ["old:", "build       1", "execution   2", "new:", "build       3"]
     assert [row[0] for row in read_csv(format_csv(GROUPED))[1:]] == ["old", "old", "new"]

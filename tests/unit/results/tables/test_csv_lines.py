@@ -11,7 +11,7 @@ import pytest
 
 import datamill
 from datamill.experiment.errors import InputError
-from datamill.results.tables.csv_lines import find_line
+from datamill.results.tables.csv_files.csv_lines import find_line
 from datamill.results.tables.table_files import read_table_file
 
 #: Texts of a table with a value that is no number, and the line of its row.

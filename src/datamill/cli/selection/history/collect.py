@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from datamill.cli.console import print_clean
 from datamill.cli.coordinator.coordinator_settings import coordinator_options
 from datamill.cli.json_answer import spell_answer
 from datamill.cli.selection.history.project_options import find_project, project_options
@@ -106,7 +107,7 @@ def collect(
             project.history,
             project.store,
             project.here,
-            lambda line: click.echo(line, err=True),
+            lambda line: print_clean(line, err=True),
         )
     )
     sentences = summarize_collection(outcome)
@@ -115,7 +116,7 @@ def collect(
             spell_answer(*sentences, warnings=map(finish_sentence, outcome.warnings), collection=outcome)
         )
     else:
-        click.echo("\n".join([*sentences, *(f"Note: {line}" for line in outcome.warnings)]))
+        print_clean("\n".join([*sentences, *(f"Note: {line}" for line in outcome.warnings)]))
     if not outcome.built:
         raise click.exceptions.Exit(1)
 

@@ -9,7 +9,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.factors.catalogue import FACTORS
 from datamill.packing.user_factors import UserFactor
 from datamill.service.coordinator.state.events import EventKind, NewEvent, add_events, clean_text
-from datamill.service.models import RegisteredFactor
+from datamill.service.models import RegisteredFactor, StoredFile
 
 #: Archives that one user registers; nothing is ever taken out, since policies and bundles name them.
 MOST_REGISTERED = 1000
@@ -23,7 +23,8 @@ def register_factor(factor: UserFactor, sha256: str, user: User, now_s: float) -
     A name belongs to who registered it first: further archives of it are newer versions.
 
     Raises:
-        InputError: when the name is a factor of datamill or another user's, or the user has too many.
+        InputError: when the name is a factor of datamill or another user's, the user has too many, or the
+            archive was removed meanwhile.
     """
     if factor.name in FACTORS:
         raise InputError(
@@ -52,6 +53,13 @@ def register_factor(factor: UserFactor, sha256: str, user: User, now_s: float) -
             owner=user,
             registered_unix_s=now_s,
         )
+        # The writer, which calls this, also notes what is kept no longer.
+        if StoredFile.objects.filter(pk=sha256).exclude(removed_unix_s=None).exists():
+            raise InputError(
+                "the file was removed meanwhile: no experiment had used it for long",
+                where=sha256,
+                remedy="Upload it, and register it again.",
+            )
         event = NewEvent(
             EventKind.FACTOR_REGISTERED, user=user.username, package_sha256=sha256, detail=factor.name
         )

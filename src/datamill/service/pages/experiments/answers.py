@@ -13,6 +13,7 @@ from datamill.service.answers.answering import EarlyLookError, NoAnswerError, an
 from datamill.service.answers.verdicts import forget_failure
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.files.store import AwayError
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.labels import speak_form
 from datamill.service.states import ENDED_EXPERIMENTS
@@ -38,7 +39,7 @@ def show_answer(request: HttpRequest, experiment_id: int) -> HttpResponse:
             "warnings": found.words.warnings[:MOST_SHOWN],
             "more_warnings": found.words.warnings[MOST_SHOWN:],
         }
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except EarlyLookError as problem:
         context["later"] = problem

@@ -20,6 +20,7 @@ from datamill.service.answers.verdicts import recall_verdict
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
 from datamill.service.experiment_search import MOST_CHARACTERS, search_experiments
+from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.experiments.trials.trial_counts import TrialCounts, count_trials
@@ -91,7 +92,7 @@ def show_verdict(request: HttpRequest, experiment_id: int) -> HttpResponse:
     if experiment.state in ENDED_EXPERIMENTS:
         try:
             verdict, failure = _find_verdict(experiment, find_user(request))
-        except (BusyError, GoneError):
+        except (AwayError, BusyError, GoneError):
             raise
         except FullError as problem:
             failure = str(problem)

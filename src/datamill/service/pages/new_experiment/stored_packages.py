@@ -100,13 +100,13 @@ def store_upload(user: User, upload: UploadedFile[Any]) -> StoredFile:
     try:
         kind, name = _inspect_upload(path, given)
         size = path.stat().st_size
-        keep_file(path, digest.hexdigest())
+        sha256 = digest.hexdigest()
+        stored = keep_file(path, sha256, lambda: record_stored_file(sha256, kind, user, size, name))
     except AwayError as problem:
         # What came is not kept, unlike a piece of what a program sends.
         raise InputError(problem.message, where=given, remedy="Send it again in a minute.") from problem
     finally:
         path.unlink(missing_ok=True)
-    stored = record_stored_file(digest.hexdigest(), kind, user, size, name)
     record_account_event(
         AccountEventKind.PACKAGE_UPLOADED,
         user,

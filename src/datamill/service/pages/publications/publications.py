@@ -15,7 +15,7 @@ from datamill.report.words.warning_order import MOST_SHOWN
 from datamill.results.crates.citation import cite_as_bibtex, cite_as_text
 from datamill.results.crates.description import LICENCES, Description
 from datamill.service.accounts import find_user, is_admin
-from datamill.service.experiment_search import MOST_CHARACTERS, split_search
+from datamill.service.experiment_search import MOST_CHARACTERS, match_file, split_search
 from datamill.service.models import Publication
 from datamill.service.pages.access import open_page, show_page
 from datamill.service.publishing.archives import is_intact
@@ -58,7 +58,7 @@ def _search(search: str) -> QuerySet[Publication]:
     """Return the publications that have all words; the file of a withdrawn one is private again."""
     found = list_publications()
     for word in split_search(search):
-        in_file = Q(withdrawn_unix_s=None, experiment__text__icontains=word)
+        in_file = Q(withdrawn_unix_s=None) & match_file(word, "experiment__")
         found = found.filter(Q(words__icontains=word) | in_file)
     return found
 

@@ -13,6 +13,7 @@ from datamill.protocol.api.plans import SubmissionPlan
 from datamill.service.accounts import find_experiment, find_user
 from datamill.service.bounded_work.turns import BusyError, GoneError
 from datamill.service.bundles.logs import BundleError
+from datamill.service.files.store import AwayError
 from datamill.service.pages.access import member_page, show_page
 from datamill.service.pages.sent_forms import find_form_name, lead_to_named, sending_form
 from datamill.service.publishing.reproductions import (
@@ -99,7 +100,7 @@ def _judge(request: HttpRequest, due: ShownRerun) -> str:
     """Judge a re-run; return what stood in the way."""
     try:
         judge_rerun(due.rerun, find_user(request))
-    except (BusyError, GoneError):
+    except (AwayError, BusyError, GoneError):
         raise
     except InputError as problem:
         return f"Re-run #{due.rerun.pk} cannot be judged: {problem.message}."

@@ -1,0 +1,1 @@
+"""What a table has as text: its lines, its mistakes, and cells that a spreadsheet would compute."""
