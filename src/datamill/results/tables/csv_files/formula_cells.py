@@ -1,8 +1,10 @@
-"""Texts in CSV that a spreadsheet would take for a formula: marked when written, unmarked when read.
+"""Texts in CSV that a spreadsheet would execute as a formula: marked when written, unmarked when read.
 
 A spreadsheet computes a cell that begins with `=`, `+`, `-`, `@`, a tab or the end of a line, whoever wrote
-it. An apostrophe before it makes it a text (OWASP, CSV injection). Numbers stay as they are, and texts that
-begin with apostrophes and such a sign get one more, so that what is written is read back as it was.
+it. An apostrophe before it makes it a text (OWASP, CSV injection). Numbers stay as they are, and so do flags
+and names such as `-O2` or `+sse`: a cell that begins with a sign calls a function, a program or another file
+only by one of the characters of `_REACHING`, and other programs read levels as they are. Texts that begin
+with apostrophes and what is marked get one more, so that what is written is read back as it was.
 """
 
 from __future__ import annotations
@@ -12,20 +14,22 @@ import re
 from datamill.late import pl
 
 MARK = "'"
-_NUMBER = r"[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-#: As polars reads them, too: `\A` and `\z` are the ends of the cell, not of a line.
-_FORMULA = r"\A'*[=+\-@\t\r\n]"
-_MARKED = r"\A'+[=+\-@\t\r\n]"
-_IS_FORMULA, _IS_NUMBER = re.compile(_FORMULA), re.compile(_NUMBER)
+#: Calls, programs (DDE), sheets and files, texts, lists of arguments, and cells that a tab or a line divides.
+_REACHING = r"""[(|!'"@&;\t\r\n]"""
+_COMPUTED = rf"(?:[=@\t\r\n]|[+\-][\s\S]*{_REACHING})"
+#: As polars reads them, too: `\A` is the beginning of the cell, not of a line.
+_FORMULA = rf"\A'*{_COMPUTED}"
+_MARKED = rf"\A'+{_COMPUTED}"
+_IS_FORMULA = re.compile(_FORMULA)
 
 
 def mark_text(text: str) -> str:
-    """Return a text as a cell that no spreadsheet computes."""
-    return MARK + text if _IS_FORMULA.match(text) and not _IS_NUMBER.fullmatch(text) else text
+    """Return a text as a cell that a spreadsheet takes for a text."""
+    return MARK + text if _IS_FORMULA.match(text) else text
 
 
 def mark_cells(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table whose texts no spreadsheet computes, to be written as CSV."""
+    """Return a table whose texts no spreadsheet executes, to be written as CSV."""
     kinds = (pl.String, pl.Categorical, pl.Enum)
     texts = [name for name, kind in table.schema.items() if kind.base_type() in kinds]
     return table.with_columns(_mark(pl.col(name).cast(pl.String)).alias(name) for name in texts)
@@ -44,5 +48,4 @@ def unmark_cells(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark(cell: pl.Expr) -> pl.Expr:
-    computed = cell.str.contains(_FORMULA) & ~cell.str.contains(rf"\A{_NUMBER}\z")
-    return pl.when(computed).then(pl.lit(MARK) + cell).otherwise(cell)
+    return pl.when(cell.str.contains(_FORMULA)).then(pl.lit(MARK) + cell).otherwise(cell)
