@@ -12,8 +12,9 @@ import datamill.report
 ROOT = Path(datamill.report.__file__).parent
 #: Rooms below the report, none of whose functions it calls: whatever they compute is in their records.
 INFERS = ("datamill.analysis", "datamill.selection", "datamill.platforms", "datamill.allocators")
-#: What puts a plan into words.
+#: What puts a plan into words, and a text into a cell of CSV.
 PHRASES = {
+    "mark_text",
     "list_drawn_factors",
     "list_unsettled_factors",
     "phrase_treatment",
