@@ -117,7 +117,9 @@ def read_latencies(ledger: bytes | mmap, lines_of_places: LinesOfPlaces | None =
     lines = {number: _find_line(frame, lines_of_places or {}) for number, frame, _ in _list_frames(ledger)}
     count = _COUNTERS.unpack_from(ledger, _COUNTERS_AT)[6]
     interpreters = _list_interpreters(ledger, _INTERPRETERS, count)
-    without = [found.pid for found in interpreters if found.state & State.NO_POOLS]
+    # The allocator of a free-threaded build has no pools either.
+    poolless = State.NO_POOLS | State.FREE_THREADED
+    without = [found.pid for found in interpreters if found.state & poolless]
     return read_calls(rows, lines, seen=seen, limit=capacity, clock=clock, without_pools=without)
 
 

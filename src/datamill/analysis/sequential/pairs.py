@@ -39,7 +39,8 @@ _FAR_APART_KNOWN = 0.2
 class Pair:
     """How far `other` departs from `baseline`, as a share of it, with an interval for all looks together.
 
-    `interval` is of means where they can be told apart or nothing can, else of typical values.
+    `interval` is of typical values where these alone can be told apart, or are well known, lie within the
+    interval of means, and means are not well known; else of means.
     `needed_rounds` is about how many rounds it takes to settle it, if it is as it seems; 0 where nothing can
     be told of that.
     """

@@ -21,7 +21,7 @@ _LATEX = {
 }  # fmt: skip
 _MARKDOWN = {sign: f"\\{sign}" for sign in "\\|*_`<>[]#~"} | {"\n": " ", "\r": " "}
 #: A number with its unit or interval; nothing in it calls a function, a program or another sheet.
-_PRINTED_NUMBER = re.compile(r"""[+-]\.?\d(?:[^=|!"'@;&(\t\r\n]|(?<= )\()*""")
+_PRINTED_NUMBER = re.compile(r"""[+-]\.?\d(?:[^=|!"'@;&(\t\r\n]|(?<= )\((?=[+-]?\.?\d))*""")
 
 
 def format_latex(table: Table) -> str:

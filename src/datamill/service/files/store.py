@@ -212,6 +212,11 @@ async def keep_sent_file(part: Path, sha256: str, enter: Callable[[], None]) -> 
     await asyncio.get_running_loop().run_in_executor(_KEEPING, keep_file, part, sha256, enter)
 
 
+async def enter_sent_file(sha256: str, enter: Callable[[KeptFile], None]) -> KeptFile | None:
+    """As `enter_kept_file`, in the threads that keep files: who waits there holds up no download."""
+    return await asyncio.get_running_loop().run_in_executor(_KEEPING, enter_kept_file, sha256, enter)
+
+
 def record_stored_file(
     sha256: str,
     kind: str,

@@ -39,7 +39,7 @@ from datamill.service.files.store import (
     AwayError,
     KeptFile,
     ask_store,
-    enter_kept_file,
+    enter_sent_file,
     find_file,
     keep_sent_file,
     record_stored_file,
@@ -152,7 +152,7 @@ class FileStore:
         # Of a file that another brought, all of it has to come again: a digest is no proof of its content.
         if await _ask(needs_not_bring, user, sha256):
             enter = partial(_record, sha256, user, scope)
-            kept = await ask_store(lambda: enter_kept_file(sha256, lambda kept: enter(kept.size_bytes)))
+            kept = await enter_sent_file(sha256, lambda kept: enter(kept.size_bytes))
             if kept is not None:
                 return JSONResponse({"sha256": sha256}, 200)
         full = await _find_no_room(user, upload)

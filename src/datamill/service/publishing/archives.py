@@ -100,7 +100,10 @@ def move_old_archives() -> None:
     try:
         for path in old:
             with occupying_files((path.stem,)):
-                if find_file(path.stem) is None:
+                with path.open("rb") as file:
+                    is_whole = hashlib.file_digest(file, "sha256").hexdigest() == path.stem
+                # One that came back from a backup takes the place of a damaged one, and never the reverse.
+                if is_whole or find_file(path.stem) is None:
                     choose_shelf().keep(path, path.stem)
                 else:
                     path.unlink()

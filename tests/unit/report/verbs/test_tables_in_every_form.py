@@ -47,7 +47,15 @@ def test_numbers_of_csv_are_numbers_of_other_programs() -> None:
 
 
 def test_no_spreadsheet_computes_a_cell_of_csv_and_numbers_stay_numbers() -> None:
-    formulas = ["=1+1", "-f(1)", "@x", "+x!A1", "-2+3+cmd|' /C calc'!A0", '-1+HYPERLINK("x")', "-1+SUM(A1)"]
+    formulas = [
+        "=1+1",
+        "-f(1)",
+        "@x",
+        "+x!A1",
+        "-2+3+cmd|' /C calc'!A0",
+        '-1+HYPERLINK("x")',
+        "-1+WEBSERVICE (A2)",
+    ]
     printed = ["−3.5%", "+1.2 ms", "−3% (−4% to −2%)", "−2e−9", "-0.5 to +2", "O2"]
     table = build_table(("=level", "change"), [*zip(formulas, printed, strict=False)], groups=[(0, "=1:")])
     rows = read_csv(format_csv(table))

@@ -60,12 +60,14 @@ document.addEventListener("htmx:afterSettle", () => {
 });
 
 // What cannot be had just now says so where it would stand, and is asked for again: a part by itself, what was sent by this.
+let again = null;
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.requestConfig.verb === "post") clearTimeout(again);
   const wait_s = Number(detail.xhr.getResponseHeader("Retry-After"));
   if (detail.xhr.status !== 503 || !wait_s || /^\s*<!doctype/i.test(detail.serverResponse)) return;
   detail.shouldSwap = true;
   detail.isError = false;
-  if (detail.requestConfig.verb === "post") setTimeout(() => htmx.trigger(detail.requestConfig.elt, "again"), wait_s * 1000);
+  if (detail.requestConfig.verb === "post") again = setTimeout(() => htmx.trigger(detail.requestConfig.elt, "again"), wait_s * 1000);
 });
 
 // A part that was asked for and is refused says why where it would stand.
