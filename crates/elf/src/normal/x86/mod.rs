@@ -1,6 +1,6 @@
 //! x86-64 and i386.
 
-mod common;
+mod frequent;
 mod step;
 mod whole;
 
@@ -37,11 +37,11 @@ pub(super) fn read(
             _ => None,
         };
         if let Some(window) = window {
-            let plain = common::read_plain(window, layout.image.movable);
-            let end = offset + plain % common::COMPARES;
+            let plain = frequent::read_plain(window, layout.image.movable);
+            let end = offset + plain % frequent::COMPARES;
             if plain != 0 && end <= length {
                 form.instruction(offset, true);
-                if plain >= common::COMPARES {
+                if plain >= frequent::COMPARES {
                     form.compared(None);
                 }
                 offset = end;
@@ -50,7 +50,7 @@ pub(super) fn read(
         }
         let ip = start.wrapping_add(offset as u64);
         if let Some((bytes, mnemonic, target, way)) =
-            window.and_then(|window| common::read_branch(window, ip))
+            window.and_then(|window| frequent::read_branch(window, ip))
             && offset + bytes <= length
         {
             form.instruction(offset, true);
@@ -61,7 +61,7 @@ pub(super) fn read(
             continue;
         }
         let (bytes, step) = window
-            .and_then(|window| common::read_common(window, ip, &mut numbers))
+            .and_then(|window| frequent::read_common(window, ip, &mut numbers))
             .filter(|(bytes, _)| offset + bytes <= length)
             .unwrap_or_else(|| whole.read(code, start, offset, &mut numbers));
         let end = offset + bytes;
