@@ -36,27 +36,7 @@ transparent_huge_pages = ["always", "never"]
 reboot = "never"
 debug = "never"
 """
-PROFILED = """
-[experiment]
-name = "profiled"
-question = "Does always having huge pages help?"
-replicates = 1
-seed = 3
-isolation = "guest"
-build = "shared"
-
-[[package]]
-name = "a"
-path = "a"
-
-[factors]
-transparent_huge_pages = ["always", "never"]
-
-[fleet]
-reboot = "never"
-debug = "never"
-profile = true
-"""
+PROFILED = EXPERIMENT.replace("seed = 3", 'seed = 3\nbuild = "shared"') + "profile = true\n"
 #: The profile tells which build was profiled, and in which boot.
 PROFILE = """#!/bin/sh
 cat booted >profile.txt

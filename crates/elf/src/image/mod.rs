@@ -145,7 +145,7 @@ impl<'a> Image<'a> {
         (address - section.address < section.size).then_some(section)
     }
 
-    /// Where the largest section of code lies that no other overlaps; empty where there is none.
+    /// Where the largest section of code lies that no other overlaps; empty without one.
     pub(crate) fn text(&self) -> Range<u64> {
         let sections = self.largest.iter().map(|index| &self.sections[*index]);
         let mut code = sections.filter(|section| section.holding == Holding::Code);

@@ -32,8 +32,8 @@ def show_page(
 ) -> HttpResponse:
     """Render a page; `section` is the entry of the menu that it belongs to.
 
-    One that tells of a storage of files that is away has status 503 and says when to ask again; a part of a
-    page asks by itself.
+    While the storage of files does not answer, a page that needs it has status 503 and says when to ask
+    again; a part of a page asks again by itself.
     """
     away = next((value for value in context.values() if isinstance(value, AwayError)), None)
     if away is not None and _is_read_part(request):

@@ -1,4 +1,4 @@
-"""A file that is brought again while it is being removed: whoever is second waits, and nothing is lost."""
+"""A file that is brought again while it is being removed: the second one waits, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No spreadsheet computes a text of a table in CSV, and whoever reads the table has the text as it was."""
+"""No spreadsheet executes a text of a table in CSV, and datamill reads the text back as it was."""
 
 from __future__ import annotations
 

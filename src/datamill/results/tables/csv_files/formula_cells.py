@@ -1,10 +1,10 @@
 """Texts in CSV that a spreadsheet would execute as a formula: marked when written, unmarked when read.
 
-A spreadsheet computes a cell that begins with `=`, `+`, `-`, `@`, a tab or the end of a line, whoever wrote
-it. An apostrophe before it makes it a text (OWASP, CSV injection). Numbers stay as they are, and so do flags
-and names such as `-O2` or `+sse`: a cell that begins with a sign calls a function, a program or another file
-only by one of the characters of `_REACHING`, and other programs read levels as they are. Texts that begin
-with apostrophes and what is marked get one more, so that what is written is read back as it was.
+A spreadsheet computes a cell that begins with `=`, `+`, `-`, `@`, a tab or the end of a line, also one that a
+stranger wrote. An apostrophe before it makes it a text (OWASP, CSV injection). Numbers stay as they are, and
+so do flags and names such as `-O2` or `+sse`: a cell that begins with a sign calls a function, a program or
+another file only by one of the characters of `_REACHING`, and other programs read levels as they are. Texts
+that begin with apostrophes and what is marked get one more, so that what is written is read back as it was.
 """
 
 from __future__ import annotations

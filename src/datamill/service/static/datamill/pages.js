@@ -59,7 +59,7 @@ document.addEventListener("htmx:afterSettle", () => {
   (same ?? part).focus({ preventScroll: true });
 });
 
-// What cannot be had just now says so where it would stand, and is asked for again: a part by itself, what was sent by this.
+// While the storage is away, a part says so in its place. Parts ask again by themselves; this sends forms again.
 let again = null;
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (detail.requestConfig.verb === "post") clearTimeout(again);
