@@ -33,7 +33,7 @@ def nothing_kept() -> None:
 
 
 def run_members(fleet: FingerprintedFleet, members: tuple[str, ...] = FEW, **options: Any) -> int:
-    text = write_text("fingerprint", members, 2, **options)
+    text = write_text("fingerprint", members, TWO, **options)
     number = fleet.submit(text, {name: pack_member(name) for name in members})
     fleet.finish()
     return number
@@ -83,7 +83,7 @@ def test_others_see_scores_of_public_experiments_alone() -> None:
 
 def test_a_package_is_a_member_by_its_content_and_not_by_its_name() -> None:
     fleet = FingerprintedFleet(machines=TWO)
-    text = write_text("e", ("int-sort", "app"), 2)
+    text = write_text("e", ("int-sort", "app"), TWO)
     fleet.submit(text, {"int-sort": make_package(), "app": pack_member("io-pipe")})
     fleet.finish()
     assert {row["benchmark"] for row in list_scores(fleet.ada)} == {"io-pipe"}

@@ -59,7 +59,7 @@ def submit(user: ApiUser, name: str, packages: dict[str, bytes], machines: int) 
         describe_file(package, store(content, user.user, package), len(content))
         for package, content in packages.items()
     ]
-    text = write_text(name, tuple(packages), machines)
+    text = write_text(name, tuple(packages), MACHINES[:machines])
     status, told = user.post(
         "/experiments", {"text": text, "file_name": "e.toml", "packages": files, "options": {}}
     )

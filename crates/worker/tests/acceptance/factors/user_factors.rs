@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use datamill_protocol::{FailureKind, TrialRecord, UserFactorSpec};
 
-use crate::factors::host_factors::{AUTOGROUP, KernelTurn, fact, journal_is_empty, read, restore};
+use crate::factors::host_factors::{
+    AUTOGROUP, KernelTurn, fact, journal_is_empty, read, restore, try_five_times,
+};
 use crate::support::{Bench, wait_until};
 
 const SETTING: &str = "/proc/sys/vm/swappiness";
@@ -94,25 +96,27 @@ fn what_an_executable_writes_to_files_is_thrown_away() {
 
 #[test]
 fn restore_works_after_a_kill_when_the_bundle_is_gone() {
-    let Some((bench, level, turn)) = trial("echo started; sleep 60", &[]) else {
-        return;
-    };
-    let mut child = bench
-        .command("run-trial")
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_until("run.sh", || bench.output("run.out").contains("started"));
-    assert_eq!(read(SETTING), level);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    fs::remove_dir_all(bench.path("factor")).unwrap();
-    fs::remove_dir_all(&bench.spec.cache_dir).unwrap();
-    let (status, told) = restore(&bench, &[]);
-    assert_eq!(status, 0, "{told}");
-    assert!(told.contains("swappiness: it is at"), "{told}");
-    turn.assert_restored();
-    assert!(!bench.journal_folder().join("factors").exists());
+    try_five_times(|| {
+        let Some((bench, level, turn)) = trial("echo started; sleep 60", &[]) else {
+            return;
+        };
+        let mut child = bench
+            .command("run-trial")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until("run.sh", || bench.output("run.out").contains("started"));
+        assert_eq!(read(SETTING), level);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_dir_all(bench.path("factor")).unwrap();
+        fs::remove_dir_all(&bench.spec.cache_dir).unwrap();
+        let (status, told) = restore(&bench, &[]);
+        assert_eq!(status, 0, "{told}");
+        assert!(told.contains("swappiness: it is at"), "{told}");
+        turn.assert_restored();
+        assert!(!bench.journal_folder().join("factors").exists());
+    });
 }
 
 #[test]
