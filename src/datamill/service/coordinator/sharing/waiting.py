@@ -15,7 +15,7 @@ from datamill.service.coordinator.sharing.fair_queue import (
     choose_turn,
     weigh_user,
 )
-from datamill.service.coordinator.state.rows import select_rows
+from datamill.service.coordinator.state.rows import select_by_index, select_rows
 
 #: Time after which another may have its turn between the trials of a block, in seconds.
 LONGEST_BLOCK_S = 4 * 3600.0
@@ -115,8 +115,8 @@ def count_lent() -> dict[int, int]:
 def _select(query: str, worker_ids: Collection[str] | None) -> list[tuple[Any, ...]]:
     query = query.replace("{first}", _FIRST).replace("{next}", _NEXT)
     if worker_ids is None:
-        return select_rows(query.replace("{chosen}", ""))
-    return select_rows(query.replace("{chosen}", " AND w.worker_id IN {list}"), sorted(worker_ids))
+        return select_by_index(query.replace("{chosen}", ""))
+    return select_by_index(query.replace("{chosen}", " AND w.worker_id IN {list}"), sorted(worker_ids))
 
 
 def _read_candidate(row: tuple[Any, ...], lent: dict[int, int], now_s: float) -> _Candidate:

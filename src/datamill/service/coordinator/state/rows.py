@@ -95,6 +95,27 @@ def select_rows(sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         return found
 
 
+def select_by_index(sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a query of which each join looks for few rows by their key, as `select_rows` does.
+
+    PostgreSQL expects a hundred times the rows that a recursion has, and would read whole tables for them.
+    """
+    if connection.vendor != "postgresql":
+        return select_rows(sql, values)
+    _allow_scanning("off")
+    rows = select_rows(sql, values)
+    # What fails undoes this with all else that its transaction did.
+    _allow_scanning("on")
+    return rows
+
+
+def _allow_scanning(state: str) -> None:
+    select_rows(
+        "SELECT set_config('enable_hashjoin', %s, false), set_config('enable_mergejoin', %s, false)",
+        [state, state],
+    )
+
+
 def execute(sql: str, values: Sequence[Any] = ()) -> int:
     """Execute a statement and return how many rows it changed."""
     with connection.cursor() as cursor:
