@@ -114,7 +114,7 @@ def infer_application(
     )
 
 
-def find_expected_error(found: EnsembleInference) -> float:
+def find_suite_error(found: EnsembleInference) -> float:
     """The median of |predicted / true − 1| over the suite's benchmarks on the targets; NaN where too few."""
     if len(found.taken) < FEWEST_TAKEN:
         return float("nan")
