@@ -62,9 +62,8 @@ def infer_platforms(
         )
         predictions = _list_predictions(arranged, found, confidence, limit, application.kind == "score")
     for name, count in arranged.unusable:
-        sentence = (
-            f"the suite has only {count} scores of this machine" if count else "the suite has no score of it"
-        )
+        few = f"only {count_nouns(count, 'score')}" if count else "no score"
+        sentence = f"the suite has {few} of it that can be compared with the machines that measured it"
         nothing = float("nan")
         predictions[name] = MachinePrediction(name, nothing, nothing, nothing, (Refusal("scores", sentence),))
     order = [name for name in matrix.machines if name in predictions]

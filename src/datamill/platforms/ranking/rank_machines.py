@@ -92,6 +92,12 @@ def rank_machines(
         for name, log, noise in zip(arranged.trained, arranged.times, arranged.times_noise, strict=True)
     }
     names = [name for name in asked if name in measured or (name in by_name and not by_name[name].refused)]
+    if len(asked) < 2:
+        raise InputError(
+            f"{list_first(asked, 1)} is the only candidate: there is no order",
+            where=argument("candidates", verb="platforms rank"),
+            remedy="Name two candidates or more.",
+        )
     if len(names) < 2:
         raise InputError(
             f"{len(names)} of {len(asked)} candidates can be ranked; predictions for the others are refused",

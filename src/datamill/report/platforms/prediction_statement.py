@@ -41,7 +41,7 @@ def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> t
     kept, refused = order_predictions(prediction.predictions, prediction.kind)
     application, words = prediction.application, choose_words(prediction, notes.measured)
     if not prediction.predictions:
-        return (f"{application} was measured on every machine of the scores: nothing is left to predict.",)
+        return (phrase_verdict(prediction),)
     if not kept:
         risk = phrase_risk(refused, prediction.limit)
         also = (f"{risk[:1].upper()}{risk[1:]}.",) if risk else ()

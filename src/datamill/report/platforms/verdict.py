@@ -37,6 +37,8 @@ def phrase_verdict(prediction: PlatformPrediction) -> str:
     contradicts intervals or refusals.
     """
     application, judged, kept = prediction.application, prediction.judged, prediction.kept
+    if not judged:
+        return f"{application} was measured on every machine of the scores: nothing is left to predict."
     if not kept:
         return _phrase_none(application, judged)
     error = prediction.expected_error

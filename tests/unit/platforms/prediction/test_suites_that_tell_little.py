@@ -88,3 +88,19 @@ def test_what_a_benchmark_does_on_targets_does_not_fill_its_gaps_where_it_is_the
     row = list(first.taken).index(3)
     # The same predictions against other truths.
     assert np.allclose(first.errors[:, row] - other.errors[:, row], 3.0)
+
+
+def test_a_machine_that_shares_no_benchmark_with_the_measured_ones_is_refused() -> None:
+    matrix, application, _ = split_suite(make_logs(12, 12, 5, own=0.01, spread=0.1), 2, 6)
+    seconds = matrix.seconds.copy()
+    seconds[:6, 6:] = np.nan
+    seconds[6:9, :6] = np.nan
+    seconds[9, 2:6] = np.nan
+    found = predict_platforms(replace(matrix, seconds=seconds), application)
+    by_machine = {item.machine: item for item in found.predictions}
+    for name in ("m6", "m7", "m8", "m9"):
+        assert [refusal.cause for refusal in by_machine[name].refusals] == ["scores"]
+        assert np.isnan(by_machine[name].seconds)
+    assert "only 2 scores of it that can be compared" in by_machine["m9"].refusals[0].sentence
+    assert "no score of it that can be compared" in by_machine["m6"].refusals[0].sentence
+    assert not by_machine["m10"].refused

@@ -88,7 +88,9 @@ def test_reasons_of_single_machines_are_no_reason_about_the_application() -> Non
 
 
 def test_nothing_to_predict_is_said() -> None:
-    assert "nothing is left to predict" in phrase_prediction(make_prediction(), NOTES)[0]
+    nothing = make_prediction()
+    assert phrase_prediction(nothing, NOTES) == (phrase_verdict(nothing),)
+    assert phrase_verdict(nothing).endswith("on every machine of the scores: nothing is left to predict.")
 
 
 def test_machines_with_one_reason_share_a_sentence() -> None:
