@@ -66,6 +66,7 @@ def infer_application(
     observed: NDArray[np.bool_],
     times: FloatArray,
     times_noise: FloatArray | None = None,
+    suite_noise: float = 0.0,
     *,
     methods: Sequence[Method] = ENSEMBLE_METHODS,
 ) -> EnsembleInference:
@@ -76,6 +77,7 @@ def infer_application(
         observed: which of them were measured.
         times: logarithms of the application's times on the trained machines (k).
         times_noise: their standard errors; NaN or None where nothing is known of them.
+        suite_noise: the standard error of a typical score of the suite, also on the logarithm.
         methods: the members; one alone is not weighed.
     """
     trained = len(times)
@@ -99,7 +101,8 @@ def infer_application(
     # Beyond all benchmarks nothing was learned; then an error is no larger than if the suite told nothing.
     widest = departures * float(stdtrit(max(trained - 1, 1), 0.95))
     sizes = np.fmin(usual * beyond, np.maximum(usual, np.nan_to_num(widest, nan=np.inf)))
-    noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, times_noise)
+    own_noise = _exceed_suite_noise(times_noise, suite_noise, trained)
+    noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, own_noise)
     return EnsembleInference(
         found,
         sizes * optimism,
@@ -210,22 +213,35 @@ def _differentiate_scores(
     return found
 
 
+def _exceed_suite_noise(times_noise: FloatArray | None, suite_noise: float, trained: int) -> FloatArray:
+    """Return the variances of the application's times (k) beyond those of the suite's scores, 0 where unknown.
+
+    Noise like the suite's is in the errors of the pseudo-applications already.
+    """
+    if times_noise is None:
+        return np.zeros(trained)
+    variances: FloatArray = np.nan_to_num(times_noise) ** 2
+    known = variances[np.isfinite(times_noise)]
+    mean = float(known.mean()) if len(known) else 0.0
+    return variances * max(0.0, 1 - suite_noise**2 / mean) if mean > 0 else np.zeros(trained)
+
+
 def _spread_noise(
     observed: NDArray[np.bool_],
     errors: FloatArray,
     taken: IntArray,
     by_machine: FloatArray,
     by_benchmark: FloatArray,
-    times_noise: FloatArray | None,
+    own_noise: FloatArray,
 ) -> FloatArray:
     """Return standard deviations of predictions from noise of the application's times and from gaps.
 
-    Noise of the suite's scores is in the errors of the pseudo-applications already. A score that the target
-    lacks was filled in; its error has the size that the pseudo-application of that benchmark has.
+    Noise (variances, k) is on the trained machines, and as large on the target, where the value that would be
+    measured is predicted. A score that the target lacks was filled in; its error has the size that the
+    pseudo-application of that benchmark has.
     """
-    variance = np.zeros(len(by_machine))
-    if times_noise is not None:
-        variance += (by_machine**2) @ np.nan_to_num(times_noise) ** 2
+    known = own_noise[own_noise > 0]
+    variance = (by_machine**2) @ own_noise + (float(known.mean()) if len(known) else 0.0)
     sizes = np.full(by_benchmark.shape[1], np.sqrt(np.nanmean(errors**2)))
     for row, column in enumerate(taken):
         known = errors[row][np.isfinite(errors[row])]

@@ -19,7 +19,8 @@ class Arranged:
 
     `logs` (n × p) are logarithms of the suite with gaps filled in, machines in `trained` before those in
     `targets`; `observed` says which were measured. `unusable` are targets with too few scores of benchmarks
-    that a trained machine has, and how many they have. `warnings` say what was left out.
+    that a trained machine has, and how many they have. `suite_noise` is the standard error of the logarithm of
+    a typical score, 0 where nothing is known of it. `warnings` say what was left out.
     """
 
     benchmarks: tuple[str, ...]
@@ -30,6 +31,7 @@ class Arranged:
     observed: NDArray[np.bool_]
     times: FloatArray
     times_noise: FloatArray
+    suite_noise: float
     warnings: tuple[str, ...]
 
 
@@ -85,5 +87,12 @@ def arrange_application(matrix: ScoreMatrix, application: ApplicationTimes) -> A
         observed,
         np.log(application.seconds[own]),
         application.noise[own],
+        _find_noise(matrix.noise[rows][:, seen]),
         tuple(warnings),
     )
+
+
+def _find_noise(noise: FloatArray) -> float:
+    """The median of standard errors that are known; 0 without any."""
+    known = noise[np.isfinite(noise)]
+    return float(np.median(known)) if len(known) else 0.0

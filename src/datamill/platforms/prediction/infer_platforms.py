@@ -58,7 +58,12 @@ def infer_platforms(
     predictions: dict[str, MachinePrediction] = {}
     if arranged.targets:
         found = infer_application(
-            arranged.logs, arranged.observed, arranged.times, arranged.times_noise, methods=methods
+            arranged.logs,
+            arranged.observed,
+            arranged.times,
+            arranged.times_noise,
+            arranged.suite_noise,
+            methods=methods,
         )
         predictions = _list_predictions(arranged, found, confidence, limit, application.kind == "score")
     for name, count in arranged.unusable:
