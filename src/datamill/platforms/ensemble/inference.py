@@ -214,7 +214,7 @@ def _differentiate_scores(
 
 
 def _exceed_suite_noise(times_noise: FloatArray | None, suite_noise: float, trained: int) -> FloatArray:
-    """Return the variances of the application's times (k) beyond those of the suite's scores, 0 where unknown.
+    """Return variances of the application's times (k) beyond those of the suite's scores, 0 where unknown.
 
     Noise like the suite's is in the errors of the pseudo-applications already.
     """

@@ -19,8 +19,8 @@ class Arranged:
 
     `logs` (n × p) are logarithms of the suite with gaps filled in, machines in `trained` before those in
     `targets`; `observed` says which were measured. `unusable` are targets with too few scores of benchmarks
-    that a trained machine has, and how many they have. `suite_noise` is the standard error of the logarithm of
-    a typical score, 0 where nothing is known of it. `warnings` say what was left out.
+    that a trained machine has, and how many they have. `suite_noise` is the standard error of a typical
+    score's logarithm, 0 where nothing is known of it. `warnings` say what was left out.
     """
 
     benchmarks: tuple[str, ...]
