@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
-from datamill.platforms.prediction.platform_prediction import PlatformPrediction
+from datamill.experiment.messages.numbers import format_share
+from datamill.experiment.messages.phrases import count_nouns
+from datamill.platforms.prediction.platform_prediction import PlatformPrediction, Refusal
 
 #: A result that is so improbable where intervals and refusals hold contradicts them.
 _IMPROBABLE = 0.05
@@ -58,6 +60,29 @@ class CheckErrors:
             _exceed(count - inside, count, outside_rate) < _IMPROBABLE,
             _exceed(beyond, count, _PASSING) < _IMPROBABLE,
         )
+
+
+def refuse_by_check(prediction: PlatformPrediction) -> PlatformPrediction:
+    """Return the prediction with every machine refused where the check misses the limit.
+
+    What refusals let pass would err by more once in a hundred; where it did so among the few machines that
+    tell, the errors of the suite's benchmarks say nothing of this application's.
+    """
+    errors = CheckErrors.gather(prediction)
+    if errors is None or not errors.misses_limit:
+        return prediction
+    refusal = Refusal(
+        "application",
+        f"of {count_nouns(errors.kept, 'measured machine')} that could be predicted from the others, "
+        f"{errors.beyond} {'is' if errors.beyond == 1 else 'are'} off by more than "
+        f"{format_share(prediction.limit)}",
+    )
+    return replace(
+        prediction,
+        predictions=tuple(
+            replace(item, refusals=(refusal, *item.refusals)) for item in prediction.predictions
+        ),
+    )
 
 
 def _exceed(least: int, count: int, rate: float) -> float:

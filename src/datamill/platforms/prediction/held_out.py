@@ -9,6 +9,7 @@ from statistics import median
 
 import numpy as np
 
+from datamill.platforms.prediction.check_errors import refuse_by_check
 from datamill.platforms.prediction.infer_platforms import infer_platforms
 from datamill.platforms.prediction.platform_prediction import Carrier, HeldOutMachine, PlatformPrediction
 from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
@@ -35,7 +36,8 @@ def add_check(
 
     The suite's benchmarks tell how large errors are for an application as hard as this one seems. Where the
     check's errors are another size than was expected of them, so may those on other machines be: expected
-    errors are multiplied by the square root of that ratio. Intervals and refusals stay as they are.
+    errors are multiplied by the square root of that ratio. Intervals stay as they are. Where the check errs
+    by more than the limit too often for chance, every machine is refused.
 
     Where every machine measured the application, what the prediction rests on is that of the check.
     """
@@ -50,13 +52,14 @@ def add_check(
     if not prediction.predictions and check.machines:
         return _summarize_check(prediction, check)
     factor = _compare_check(check.machines)
-    return replace(
+    checked = replace(
         prediction,
         predictions=tuple(
             replace(item, expected_error=factor * item.expected_error) for item in prediction.predictions
         ),
         check=check.machines,
     )
+    return refuse_by_check(checked)
 
 
 def check_measured(

@@ -21,6 +21,8 @@ from datamill.report.platforms.values import PlatformNotes, quote
 #: Typical errors up to which a prediction is called good, and up to which it is called rough.
 _GOOD, _ROUGH = 0.10, 0.25
 _MOST_NAMED, _MOST_REASONS = 6, 4
+#: Causes that may be those of all machines.
+_ABOUT_ALL: tuple[RefusalCause, ...] = ("application", "machines")
 #: Causes of refusals of several machines.
 _CAUSES: dict[RefusalCause, str] = {
     "application": "the application is unlike the suite",
@@ -134,7 +136,10 @@ def find_common_refusal(predictions: Sequence[MachinePrediction]) -> str:
     if not predictions or not all(item.refused for item in predictions):
         return ""
     for refusal in predictions[0].refusals:
-        if refusal.cause in ("application", "machines") and all(
+        if all(refusal in item.refusals for item in predictions) and refusal.cause in _ABOUT_ALL:
+            return refusal.sentence.rstrip(".")
+    for refusal in predictions[0].refusals:
+        if refusal.cause in _ABOUT_ALL and all(
             refusal.cause in {other.cause for other in item.refusals} for item in predictions
         ):
             return refusal.sentence.rstrip(".")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import datamill
-from datamill.platforms.prediction.check_errors import CheckErrors
+from datamill.platforms.prediction.check_errors import CheckErrors, refuse_by_check
 from datamill.platforms.prediction.infer_platforms import ENSEMBLE, infer_platforms
 from datamill.platforms.prediction.predict_platforms import fit_platforms, predict_platforms
 from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
@@ -84,3 +84,19 @@ def test_a_check_contradicts_only_what_chance_would_hardly_bring() -> None:
     beyond = CheckErrors.gather(replace(found, limit=1e-6, check=(outside,)))
     assert beyond is not None
     assert beyond.misses_limit
+
+
+def test_a_check_that_errs_by_more_than_the_limit_refuses_every_machine() -> None:
+    found = fit_platforms(MATRIX, TIMES)
+    good = replace(found.check[0], prediction=replace(found.check[0].prediction, refusals=()))
+    bad = replace(good, measured=2 * good.measured)
+    for check, refused in (((good, good, bad), True), ((good,) * 6 + (bad,), False), ((good,) * 3, False)):
+        judged = refuse_by_check(replace(found, check=check))
+        assert all(item.refused for item in judged.predictions) == refused
+        if refused:
+            (first, *_) = judged.predictions[0].refusals
+            assert first.cause == "application"
+            assert first.sentence.startswith(
+                "of 3 measured machines that could be predicted from the others, 1"
+            )
+            assert np.isnan(judged.expected_error)
