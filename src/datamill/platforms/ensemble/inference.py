@@ -31,6 +31,8 @@ from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: Fewer benchmarks than these, taken for the application in turn, say nothing about errors.
 FEWEST_TAKEN = 4
+#: So many benchmarks show how large rare errors are.
+_MANY = 20
 #: The members of the ensemble.
 ENSEMBLE_METHODS: tuple[Method, ...] = tuple(MEMBERS.values())
 #: The step of numerical derivatives of logarithms: large against rounding, small against patterns.
@@ -128,15 +130,27 @@ def find_half_widths(found: EnsembleInference, confidence: float) -> FloatArray:
     """Half widths of prediction intervals on the logarithm, one for each target.
 
     The level of the quantile is raised by 2 (1 − confidence)/P: exact conformal validity over P benchmarks
-    asks that much of benchmarks whose errors are all alike on all targets.
+    asks that much of benchmarks whose errors are all alike on all targets. What few benchmarks were learned
+    from is widened (`allow_for_few`).
     """
     if len(found.taken) < FEWEST_TAKEN:
         freedom = found.by_machine.shape[1] - 1
         critical = float(stdtrit(freedom, (1 + confidence) / 2)) if freedom else float("nan")
         return found.sizes * critical
-    reach = reach_level(found, min(1.0, confidence + 2 * (1 - confidence) / len(found.taken)))
+    taken = len(found.taken)
+    reach = reach_level(found, min(1.0, confidence + 2 * (1 - confidence) / taken))
+    reach = reach * allow_for_few(taken, confidence)
     both: FloatArray = np.sqrt(reach**2 + (float(ndtri((1 + confidence) / 2)) * found.noise) ** 2)
     return both
+
+
+def allow_for_few(taken: int, level: float) -> float:
+    """Return by what factor errors at a level may be larger than few benchmarks show; 1 for twenty or more.
+
+    The ratio of Student's t of so many benchmarks to that of twenty.
+    """
+    one_sided = (1 + level) / 2
+    return max(1.0, float(stdtrit(taken - 1, one_sided) / stdtrit(_MANY - 1, one_sided)))
 
 
 def reach_level(found: EnsembleInference, level: float) -> FloatArray:

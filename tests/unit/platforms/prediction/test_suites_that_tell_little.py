@@ -104,3 +104,20 @@ def test_a_machine_that_shares_no_benchmark_with_the_measured_ones_is_refused() 
     assert "only 2 scores of it that can be compared" in by_machine["m9"].refusals[0].sentence
     assert "no score of it that can be compared" in by_machine["m6"].refusals[0].sentence
     assert not by_machine["m10"].refused
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.001, 0.005])
+def test_copies_of_a_benchmark_promise_no_smaller_errors(difference: float) -> None:
+    logs = make_logs(14, 12, 9, own=0.05)
+    noise = np.random.default_rng(9).normal(0, difference, (14, 11))
+    copied = np.column_stack([logs, logs[:, [0]] + noise])
+    (plain, own, _), (full, same, _) = split_suite(logs, 11, 6), split_suite(copied, 11, 6)
+    assert list(own.seconds) == list(same.seconds)
+    usual, among_copies = predict_platforms(plain, own), predict_platforms(full, same)
+    # Of 22 benchmarks twelve are alike: each of these as an application of its own has no error.
+    assert among_copies.suite_error > 0.7 * usual.suite_error
+    widths = [
+        np.median([np.log(item.high / item.low) for item in found.predictions])
+        for found in (usual, among_copies)
+    ]
+    assert widths[1] > 0.7 * widths[0]
