@@ -137,7 +137,7 @@ def _spell_basis(prediction: PlatformPrediction, notes: PlatformNotes) -> dict[s
     }
 
 
-def _spell_checked(errors: CheckErrors | None) -> dict[str, Any] | None:
+def _spell_checked(errors: CheckErrors | None) -> dict[str, float | bool] | None:
     if errors is None:
         return None
     return {
