@@ -70,7 +70,7 @@ def test_values_of_an_application_that_is_noisier_than_the_suite_are_covered() -
 
 
 @pytest.mark.parametrize("own", [0.0, 0.06], ids=["like the suite", "less regular than the suite"])
-def test_what_is_said_of_errors_is_what_they_are_on_machines_that_are_not_refused(own: float) -> None:
+def test_expected_errors_are_the_real_ones_on_machines_that_are_not_refused(own: float) -> None:
     ratios, suites = [], []
     for seed in range(24):
         logs = make_logs(20, 16, 100 + seed, own=0.02, spread=0.12)
