@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made.suites import make_logs, split_suite
@@ -52,3 +54,35 @@ def test_what_is_not_refused_errs_less_than_the_limit_nearly_always() -> None:
     assert np.mean(kept > 0.25) < 0.01
     # As many err as the risks say: 1.5 points is what three suites leave to chance.
     assert np.mean(risks) == pytest.approx(np.mean(np.asarray(errors) > 0.25), abs=0.03)
+
+
+def test_values_of_an_application_that_is_noisier_than_the_suite_are_covered() -> None:
+    covered = []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        matrix, application, times = split_suite(make_logs(16, 15, seed, own=0.01, spread=0.15), 4, 7)
+        measured = times * np.exp(random.normal(0, 0.1, 16))
+        noisy = replace(application, seconds=measured[:7], noise=np.full(7, 0.1))
+        quiet = replace(matrix, noise=np.full(matrix.seconds.shape, 0.003))
+        for item, value in zip(predict_platforms(quiet, noisy).predictions, measured[7:], strict=True):
+            covered.append(item.low <= value <= item.high)
+    assert np.mean(covered) == pytest.approx(0.92, abs=0.06)
+
+
+@pytest.mark.parametrize("own", [0.0, 0.06], ids=["like the suite", "less regular than the suite"])
+def test_expected_errors_are_the_real_ones_on_machines_that_are_not_refused(own: float) -> None:
+    ratios, suites = [], []
+    for seed in range(24):
+        logs = make_logs(20, 16, 100 + seed, own=0.02, spread=0.12)
+        logs[:, 3] += np.random.default_rng(seed).normal(0, own, 20)
+        matrix, application, times = split_suite(logs, 3, 7)
+        truth = dict(zip(matrix.machines, times, strict=True))
+        found = predict_platforms(matrix, application)
+        if len(found.kept) > 1:
+            error = np.median([abs(item.seconds / truth[item.machine] - 1) for item in found.kept])
+            ratios.append(error / found.expected_error)
+            suites.append(error / found.suite_error)
+    assert len(ratios) > 15
+    assert 0.83 < np.median(ratios) < 1.2
+    # The suite's own error is that of an application like the suite, and only of such.
+    assert (np.median(suites) > 1.5) == (own > 0)

@@ -10,6 +10,7 @@ import click
 from datamill.cli.platforms.fleet.fleet_inputs import fleet_or_files
 from datamill.cli.platforms.platform_options import (
     application_options,
+    limit_option,
     machine_options,
     method_options,
 )
@@ -31,6 +32,7 @@ from datamill.verbs.platforms.platform_inputs import add_notes
 )
 @machine_options
 @method_options
+@limit_option
 @output_options("Draw measured machines, each predicted from the others")
 def fit(
     scores: Any,
@@ -41,6 +43,7 @@ def fit(
     machines: Path | None,
     response: str,
     confidence: float | None,
+    limit: float | None,
     strategy: str,
     figure_file: Path | None,
     html_file: Path | None,
@@ -64,6 +67,7 @@ def fit(
         machines=machines,
         strategy=strategy,
         confidence=confidence,
+        limit=limit,
         name=name,
         response=response,
     )

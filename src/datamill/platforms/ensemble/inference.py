@@ -31,6 +31,8 @@ from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: Fewer benchmarks than these, taken for the application in turn, say nothing about errors.
 FEWEST_TAKEN = 4
+#: So many benchmarks show how large rare errors are.
+_MANY = 20
 #: The members of the ensemble.
 ENSEMBLE_METHODS: tuple[Method, ...] = tuple(MEMBERS.values())
 #: The step of numerical derivatives of logarithms: large against rounding, small against patterns.
@@ -66,6 +68,7 @@ def infer_application(
     observed: NDArray[np.bool_],
     times: FloatArray,
     times_noise: FloatArray | None = None,
+    suite_noise: float = 0.0,
     *,
     methods: Sequence[Method] = ENSEMBLE_METHODS,
 ) -> EnsembleInference:
@@ -76,6 +79,7 @@ def infer_application(
         observed: which of them were measured.
         times: logarithms of the application's times on the trained machines (k).
         times_noise: their standard errors; NaN or None where nothing is known of them.
+        suite_noise: the standard error of a typical score of the suite, also on the logarithm.
         methods: the members; one alone is not weighed.
     """
     trained = len(times)
@@ -99,7 +103,8 @@ def infer_application(
     # Beyond all benchmarks nothing was learned; then an error is no larger than if the suite told nothing.
     widest = departures * float(stdtrit(max(trained - 1, 1), 0.95))
     sizes = np.fmin(usual * beyond, np.maximum(usual, np.nan_to_num(widest, nan=np.inf)))
-    noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, times_noise)
+    own_noise = _exceed_suite_noise(times_noise, suite_noise, trained)
+    noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, own_noise)
     return EnsembleInference(
         found,
         sizes * optimism,
@@ -114,7 +119,7 @@ def infer_application(
     )
 
 
-def find_expected_error(found: EnsembleInference) -> float:
+def find_suite_error(found: EnsembleInference) -> float:
     """The median of |predicted / true − 1| over the suite's benchmarks on the targets; NaN where too few."""
     if len(found.taken) < FEWEST_TAKEN:
         return float("nan")
@@ -125,15 +130,27 @@ def find_half_widths(found: EnsembleInference, confidence: float) -> FloatArray:
     """Half widths of prediction intervals on the logarithm, one for each target.
 
     The level of the quantile is raised by 2 (1 − confidence)/P: exact conformal validity over P benchmarks
-    asks that much of benchmarks whose errors are all alike on all targets.
+    asks that much of benchmarks whose errors are all alike on all targets. What few benchmarks were learned
+    from is widened (`allow_for_few`).
     """
     if len(found.taken) < FEWEST_TAKEN:
         freedom = found.by_machine.shape[1] - 1
         critical = float(stdtrit(freedom, (1 + confidence) / 2)) if freedom else float("nan")
         return found.sizes * critical
-    reach = reach_level(found, min(1.0, confidence + 2 * (1 - confidence) / len(found.taken)))
+    taken = len(found.taken)
+    reach = reach_level(found, min(1.0, confidence + 2 * (1 - confidence) / taken))
+    reach = reach * allow_for_few(taken, confidence)
     both: FloatArray = np.sqrt(reach**2 + (float(ndtri((1 + confidence) / 2)) * found.noise) ** 2)
     return both
+
+
+def allow_for_few(taken: int, level: float) -> float:
+    """Return by what factor errors at a level may be larger than few benchmarks show; 1 for twenty or more.
+
+    The ratio of Student's t of so many benchmarks to that of twenty.
+    """
+    one_sided = (1 + level) / 2
+    return max(1.0, float(stdtrit(taken - 1, one_sided) / stdtrit(_MANY - 1, one_sided)))
 
 
 def reach_level(found: EnsembleInference, level: float) -> FloatArray:
@@ -210,22 +227,35 @@ def _differentiate_scores(
     return found
 
 
+def _exceed_suite_noise(times_noise: FloatArray | None, suite_noise: float, trained: int) -> FloatArray:
+    """Return variances of the application's times (k) beyond those of the suite's scores, 0 where unknown.
+
+    Noise like the suite's is in the errors of the pseudo-applications already.
+    """
+    if times_noise is None:
+        return np.zeros(trained)
+    variances: FloatArray = np.nan_to_num(times_noise) ** 2
+    known = variances[np.isfinite(times_noise)]
+    mean = float(known.mean()) if len(known) else 0.0
+    return variances * max(0.0, 1 - suite_noise**2 / mean) if mean > 0 else np.zeros(trained)
+
+
 def _spread_noise(
     observed: NDArray[np.bool_],
     errors: FloatArray,
     taken: IntArray,
     by_machine: FloatArray,
     by_benchmark: FloatArray,
-    times_noise: FloatArray | None,
+    own_noise: FloatArray,
 ) -> FloatArray:
     """Return standard deviations of predictions from noise of the application's times and from gaps.
 
-    Noise of the suite's scores is in the errors of the pseudo-applications already. A score that the target
-    lacks was filled in; its error has the size that the pseudo-application of that benchmark has.
+    Noise (variances, k) is on the trained machines, and as large on the target, where the value that would be
+    measured is predicted. A score that the target lacks was filled in; its error has the size that the
+    pseudo-application of that benchmark has.
     """
-    variance = np.zeros(len(by_machine))
-    if times_noise is not None:
-        variance += (by_machine**2) @ np.nan_to_num(times_noise) ** 2
+    known = own_noise[own_noise > 0]
+    variance = (by_machine**2) @ own_noise + (float(known.mean()) if len(known) else 0.0)
     sizes = np.full(by_benchmark.shape[1], np.sqrt(np.nanmean(errors**2)))
     for row, column in enumerate(taken):
         known = errors[row][np.isfinite(errors[row])]

@@ -20,6 +20,8 @@ MOST_TAKEN = 60
 #: Where fewer benchmarks than these were measured on all trained machines, those count as well that were on
 #: this share of them. The errors that come of it are a little larger than the application's.
 _ENOUGH, _NEARLY_ALL = 10, 0.8
+#: Benchmarks are copies where they differ by less than this share of what two of them differ by on average.
+_COPY = 0.1
 _PREDICT_GAP = share_covariance(1.0, 1.0)
 
 
@@ -27,9 +29,9 @@ _PREDICT_GAP = share_covariance(1.0, 1.0)
 class PseudoApplications:
     """What members predict for benchmarks that are taken for the application.
 
-    `taken` (P) are the benchmarks' columns. `errors` (B × P × m) are ln(predicted / true) by member, NaN
-    where the suite has no value of a benchmark on a target; `difficulty` (P × m × f) as
-    `describe_difficulty`.
+    `taken` (P) are the benchmarks' columns, one of several that are copies of each other. `errors`
+    (B × P × m) are ln(predicted / true) by member, NaN where the suite has no value of a benchmark on a
+    target; `difficulty` (P × m × f) as `describe_difficulty`.
     """
 
     taken: IntArray
@@ -55,7 +57,7 @@ def predict_pseudo_applications(
         methods: the members.
         seed: draws which benchmarks are taken where the suite has more than `MOST_TAKEN`.
     """
-    usable = _find_usable(observed, trained)
+    usable = _leave_out_copies(logs, _find_usable(observed, trained))
     if not len(usable) or logs.shape[1] < 2:
         targets = len(logs) - trained
         nothing = np.empty((len(methods), 0, targets))
@@ -81,6 +83,23 @@ def _find_usable(observed: NDArray[np.bool_], trained: int) -> IntArray:
     if len(whole) >= _ENOUGH:
         return whole
     return np.flatnonzero(there & (share >= _NEARLY_ALL) & (observed[:trained].sum(axis=0) > 1))
+
+
+def _leave_out_copies(logs: FloatArray, usable: IntArray) -> IntArray:
+    """Leave out benchmarks that differ from one before them by next to nothing on all machines.
+
+    Copies are predicted by each other. Each as an application of its own, they would say that applications
+    are predicted as well as that.
+    """
+    apart = (logs[:, usable, None] - logs[:, None, usable]).std(axis=0)
+    pairs = apart[np.triu_indices(len(usable), 1)]
+    if not len(pairs):
+        return usable
+    kept: list[int] = []
+    for place in range(len(usable)):
+        if not (apart[place, kept] < _COPY * pairs.mean()).any():
+            kept.append(place)
+    return usable[kept]
 
 
 def predict_application(

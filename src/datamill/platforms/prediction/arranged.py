@@ -18,8 +18,9 @@ class Arranged:
     """A suite and an application, ready to be predicted.
 
     `logs` (n × p) are logarithms of the suite with gaps filled in, machines in `trained` before those in
-    `targets`; `observed` says which were measured. `unusable` are targets with too few scores, and how many
-    they have. `warnings` say what was left out.
+    `targets`; `observed` says which were measured. `unusable` are targets with too few scores of benchmarks
+    that a trained machine has, and how many they have. `suite_noise` is the standard error of a typical
+    score's logarithm, 0 where nothing is known of it. `warnings` say what was left out.
     """
 
     benchmarks: tuple[str, ...]
@@ -30,6 +31,7 @@ class Arranged:
     observed: NDArray[np.bool_]
     times: FloatArray
     times_noise: FloatArray
+    suite_noise: float
     warnings: tuple[str, ...]
 
 
@@ -56,13 +58,13 @@ def arrange_application(matrix: ScoreMatrix, application: ApplicationTimes) -> A
             "no machine has both scores of the suite and a time of the application",
             remedy="Measure the application on a machine that the suite lists, under the same name.",
         )
-    chosen = tuple(name for name in matrix.machines if name not in times)
-    usable = tuple(name for name in chosen if enough[name])
-    unusable = tuple(
-        (name, int(known[matrix.machines.index(name)].sum())) for name in chosen if not enough[name]
-    )
-    rows = [matrix.machines.index(name) for name in (*trained, *usable)]
-    seen = np.asarray(known[rows[: len(trained)]].any(axis=0), dtype=np.bool_)
+    places = {name: row for row, name in enumerate(matrix.machines)}
+    seen = np.asarray(known[[places[name] for name in trained]].any(axis=0), dtype=np.bool_)
+    # What a target has of other benchmarks alone says nothing of it beside the trained machines.
+    shared = {name: int(known[places[name], seen].sum()) for name in matrix.machines if name not in times}
+    usable = tuple(name for name, count in shared.items() if count >= few)
+    unusable = tuple((name, count) for name, count in shared.items() if count < few)
+    rows = [places[name] for name in (*trained, *usable)]
     if not seen.all():
         lost = [name for name, kept in zip(matrix.benchmarks, seen.tolist(), strict=True) if not kept]
         warnings.append(
@@ -75,7 +77,7 @@ def arrange_application(matrix: ScoreMatrix, application: ApplicationTimes) -> A
         warnings.append(
             f"{gaps} of {observed.size} scores are missing and were filled in from similar machines."
         )
-    places = [times[name] for name in trained]
+    own = [times[name] for name in trained]
     return Arranged(
         tuple(name for name, kept in zip(matrix.benchmarks, seen.tolist(), strict=True) if kept),
         trained,
@@ -83,7 +85,14 @@ def arrange_application(matrix: ScoreMatrix, application: ApplicationTimes) -> A
         unusable,
         fill_cells(logs),
         observed,
-        np.log(application.seconds[places]),
-        application.noise[places],
+        np.log(application.seconds[own]),
+        application.noise[own],
+        _find_noise(matrix.noise[rows][:, seen]),
         tuple(warnings),
     )
+
+
+def _find_noise(noise: FloatArray) -> float:
+    """The median of standard errors that are known; 0 without any."""
+    known = noise[np.isfinite(noise)]
+    return float(np.median(known)) if len(known) else 0.0

@@ -9,52 +9,16 @@ from statistics import median
 
 import numpy as np
 
-from datamill.platforms.prediction.platform_prediction import Carrier, MachinePrediction, PlatformPrediction
-from datamill.platforms.prediction.predict_platforms import ENSEMBLE, predict_platforms
+from datamill.platforms.prediction.check_errors import refuse_by_check
+from datamill.platforms.prediction.infer_platforms import infer_platforms
+from datamill.platforms.prediction.platform_prediction import Carrier, HeldOutMachine, PlatformPrediction
 from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
 
 #: Machines that are held out at most, and machines that an application needs before one can be.
 _MOST_HELD_OUT, _FEWEST = 25, 3
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOutMachine:
-    """A machine with the value measured there, in the kind of the application, and its prediction."""
-
-    prediction: MachinePrediction
-    measured: float
-
-    @property
-    def error(self) -> float:
-        """Prediction over measured value, less 1."""
-        return self.prediction.seconds / self.measured - 1
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether the measured value lies in the prediction interval."""
-        return self.prediction.low <= self.measured <= self.prediction.high
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOutErrors:
-    """Errors of the held-out machines that were predicted, as shares without sign.
-
-    `inside` counts those of `kept` whose measured value lies in the prediction interval.
-    """
-
-    kept: int
-    median: float
-    largest: float
-    inside: int
-
-    @classmethod
-    def gather(cls, machines: Sequence[HeldOutMachine]) -> HeldOutErrors | None:
-        """Gather the errors; None where every prediction is refused."""
-        kept = [item for item in machines if not item.prediction.refused and math.isfinite(item.error)]
-        errors = [abs(item.error) for item in kept]
-        if not errors:
-            return None
-        return cls(len(kept), median(errors), max(errors), sum(item.is_inside for item in kept))
+#: The ratio of the check's errors to those expected of them counts by its square root, within these bounds:
+#: of the few machines that measured an application half of such a ratio, on the logarithm, is chance.
+_TRUST, _LEAST, _MOST = 0.5, 0.25, 9.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,59 +29,117 @@ class MeasuredCheck:
     predictions: tuple[PlatformPrediction, ...]
 
 
+def add_check(
+    prediction: PlatformPrediction, matrix: ScoreMatrix, application: ApplicationTimes
+) -> PlatformPrediction:
+    """Return a prediction with the check on measured machines, which its expected errors then heed.
+
+    The suite's benchmarks tell how large errors are for an application as hard as this one seems. Where the
+    check's errors are another size than was expected of them, so may those on other machines be: expected
+    errors are multiplied by the square root of that ratio. Intervals stay as they are. Where the check errs
+    by more than the limit too often for chance, every machine is refused.
+
+    Where every machine measured the application, what the prediction rests on is that of the check.
+    """
+    check = check_measured(
+        matrix,
+        application,
+        prediction.trained,
+        confidence=prediction.confidence,
+        limit=prediction.limit,
+        strategy=prediction.strategy,
+    )
+    if not prediction.predictions and check.machines:
+        return _summarize_check(prediction, check)
+    factor = _compare_check(check.machines)
+    checked = replace(
+        prediction,
+        predictions=tuple(
+            replace(item, expected_error=factor * item.expected_error) for item in prediction.predictions
+        ),
+        check=check.machines,
+    )
+    return refuse_by_check(checked)
+
+
 def check_measured(
     matrix: ScoreMatrix,
     application: ApplicationTimes,
+    trained: Sequence[str],
     *,
-    confidence: float = 0.9,
-    strategy: str = ENSEMBLE,
+    confidence: float,
+    limit: float,
+    strategy: str,
 ) -> MeasuredCheck:
-    """Predict each machine that measured the application from the others that did.
+    """Predict each machine that the application is predicted from, from the others.
 
-    Of more than 25 machines, 25 evenly over their order are held out. No machine is where fewer than three
-    measured it.
+    Of more than 25 machines, 25 evenly over their order are held out. No machine is where there are fewer
+    than three.
 
     Raises:
-        InputError: as `predict_platforms`.
+        InputError: as `infer_platforms`.
     """
-    count = len(application.machines)
+    names = tuple(name for name in application.machines if name in trained)
+    count = len(names)
     if count < _FEWEST:
         return MeasuredCheck((), ())
-    suite = matrix.keep_machines(application.machines)
+    suite = matrix.keep_machines(names)
+    own = [application.machines.index(name) for name in names]
+    seconds, noise = application.seconds[own], application.noise[own]
     places = np.unique(np.linspace(0, count - 1, min(count, _MOST_HELD_OUT)).round().astype(int))
     machines, predictions = [], []
     for place in places:
         kept = np.arange(count) != place
         others = replace(
             application,
-            machines=tuple(name for name, stays in zip(application.machines, kept, strict=True) if stays),
-            seconds=application.seconds[kept],
-            noise=application.noise[kept],
+            machines=tuple(name for name, stays in zip(names, kept, strict=True) if stays),
+            seconds=seconds[kept],
+            noise=noise[kept],
         )
-        found = predict_platforms(suite, others, confidence=confidence, strategy=strategy)
-        seconds = float(application.seconds[place])
-        measured = seconds if application.kind == "seconds" else 1 / seconds
-        machines.append(HeldOutMachine(found.predictions[0], measured))
+        found, _, _ = infer_platforms(suite, others, confidence=confidence, limit=limit, strategy=strategy)
+        value = float(seconds[place])
+        machines.append(
+            HeldOutMachine(found.predictions[0], value if application.kind == "seconds" else 1 / value)
+        )
         predictions.append(found)
     return MeasuredCheck(tuple(machines), tuple(predictions))
 
 
-def summarize_check(check: MeasuredCheck, application: ApplicationTimes) -> PlatformPrediction:
+def _compare_check(check: Sequence[HeldOutMachine]) -> float:
+    """By what factor errors are larger than the suite lets expect, as far as the check tells; 1 without it.
+
+    The square root of the median ratio of an error to that expected there, refused ones included: they are
+    predictions too, and few machines measured the application.
+    """
+    ratios = [
+        abs(item.error) / item.prediction.expected_error
+        for item in check
+        if math.isfinite(item.error) and item.prediction.expected_error > 0
+    ]
+    return float(min(max(median(ratios), _LEAST), _MOST) ** _TRUST) if ratios else 1.0
+
+
+def _summarize_check(prediction: PlatformPrediction, check: MeasuredCheck) -> PlatformPrediction:
     """What a prediction from all machines would rest on, where none is left to predict.
 
-    Shares are means over the predictions of the check, the expected error is their median.
+    Shares are means over the predictions of the check, the suite's error is their median.
     """
-    first = check.predictions[0]
     warnings = dict.fromkeys(warning for found in check.predictions for warning in found.warnings)
+    factor = _compare_check(check.machines)
     return replace(
-        first,
-        predictions=(),
-        trained=application.machines,
+        prediction,
         benchmarks=_average([found.benchmarks for found in check.predictions]),
         machines=_average([found.machines for found in check.predictions]),
-        expected_error=median(found.expected_error for found in check.predictions),
+        suite_error=median(found.suite_error for found in check.predictions),
+        check=tuple(
+            replace(
+                item,
+                prediction=replace(item.prediction, expected_error=factor * item.prediction.expected_error),
+            )
+            for item in check.machines
+        ),
         warnings=(
-            *warnings,
+            *dict.fromkeys((*prediction.warnings, *warnings)),
             "Every machine measured the application: errors and shares are those of the check.",
         ),
     )

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NoReturn
 
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.numbers import format_level
-from datamill.experiment.messages.phrases import count_nouns
-from datamill.platforms.ensemble.inference import (
-    FEWEST_TAKEN,
-    EnsembleInference,
-    find_expected_error,
-    find_half_widths,
-    infer_application,
-)
-from datamill.platforms.prediction.arranged import Arranged, arrange_application
-from datamill.platforms.prediction.platform_prediction import (
-    LIMIT,
-    Carrier,
-    MachinePrediction,
-    PlatformPrediction,
-    Refusal,
-)
-from datamill.platforms.prediction.refusals import find_refusals
-from datamill.platforms.prediction.risks import find_risks
-from datamill.platforms.scores.score_matrix import ApplicationTimes, FloatArray, ScoreMatrix
-from datamill.platforms.strategies.from_methods import find_methods
-from datamill.platforms.strategies.registry import find_strategy
-
-#: As it is named in answers.
-ENSEMBLE = "ensemble"
+from datamill.platforms.prediction.held_out import add_check
+from datamill.platforms.prediction.infer_platforms import ENSEMBLE, infer_platforms
+from datamill.platforms.prediction.platform_prediction import LIMIT, PlatformPrediction
+from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
 
 
 def predict_platforms(
@@ -46,6 +25,7 @@ def predict_platforms(
     suite's benchmarks, each taken for the application in turn on the same machines (split conformal
     prediction over benchmarks, errors divided by the size that was expected of them). So an interval covers
     at the stated rate an application that is as unlike the suite as its benchmarks are unlike each other.
+    The machines that measured the application are predicted as well, each from the others (`add_check`).
 
     Args:
         matrix: the suite.
@@ -57,116 +37,36 @@ def predict_platforms(
     Raises:
         InputError: as `arrange_application`; no machine is left to predict, or a number is outside its range.
     """
-    prediction, _, _ = infer_platforms(
-        matrix, application, confidence=confidence, limit=limit, strategy=strategy
-    )
+    prediction = fit_platforms(matrix, application, confidence=confidence, limit=limit, strategy=strategy)
     if not prediction.predictions:
-        raise InputError(
-            "no machine is left to predict: the application was measured on every machine of the suite",
-            remedy="Add a machine to the scores on which the application was not measured.",
-        )
+        _refuse_nothing_left()
     return prediction
 
 
-def infer_platforms(
+def fit_platforms(
     matrix: ScoreMatrix,
     application: ApplicationTimes,
     *,
-    confidence: float,
-    limit: float,
-    strategy: str,
-) -> tuple[PlatformPrediction, EnsembleInference | None, Arranged]:
-    """Return a prediction with the inference that it rests on (None where no target can be predicted).
+    confidence: float = 0.9,
+    limit: float = LIMIT,
+    strategy: str = ENSEMBLE,
+) -> PlatformPrediction:
+    """Predict as `predict_platforms`, or where every machine measured the application, check it alone.
 
-    Arguments and errors as `predict_platforms`, but that there may be nothing to predict.
+    Raises:
+        InputError: as `predict_platforms`, but where no machine is left: fewer than three measured it then.
     """
-    if not 0 < confidence < 1:
-        raise InputError(f"the confidence {confidence} does not lie between 0 and 1")
-    if limit <= 0:
-        raise InputError(f"the limit {limit} is not above 0")
-    arranged = arrange_application(matrix, application)
-    rows = [matrix.machines.index(name) for name in (*arranged.trained, *arranged.targets)]
-    facts = {name: values[rows] for name, values in matrix.facts.items()}
-    methods = find_methods(find_strategy(strategy), facts)
-    found = None
-    predictions: dict[str, MachinePrediction] = {}
-    if arranged.targets:
-        found = infer_application(
-            arranged.logs, arranged.observed, arranged.times, arranged.times_noise, methods=methods
-        )
-        predictions = _list_predictions(arranged, found, confidence, limit, application.kind == "score")
-    for name, count in arranged.unusable:
-        sentence = (
-            f"the suite has only {count} scores of this machine" if count else "the suite has no score of it"
-        )
-        nothing = float("nan")
-        predictions[name] = MachinePrediction(name, nothing, nothing, nothing, (Refusal("scores", sentence),))
-    order = [name for name in matrix.machines if name in predictions]
-    prediction = PlatformPrediction(
-        application=application.name,
-        kind=application.kind,
-        confidence=confidence,
-        predictions=tuple(predictions[name] for name in order),
-        trained=arranged.trained,
-        benchmarks=() if found is None else _share(arranged.benchmarks, found.by_benchmark),
-        machines=() if found is None else _share(arranged.trained, found.by_machine),
-        expected_error=float("nan") if found is None else find_expected_error(found),
-        strategy=strategy,
-        warnings=(*arranged.warnings, *_warn(arranged, found, confidence)),
-        limit=limit,
+    prediction, _, _ = infer_platforms(
+        matrix, application, confidence=confidence, limit=limit, strategy=strategy
     )
-    return prediction, found, arranged
+    checked = add_check(prediction, matrix, application)
+    if not checked.judged:
+        _refuse_nothing_left()
+    return checked
 
 
-def _list_predictions(
-    arranged: Arranged, found: EnsembleInference, confidence: float, limit: float, scores: bool
-) -> dict[str, MachinePrediction]:
-    """Return predictions by machine; of scores they are 1 / seconds, the ends of intervals exchanged."""
-    refusals = find_refusals(found, arranged.benchmarks, limit=limit)
-    half = find_half_widths(found, confidence)
-    risks = find_risks(found, limit=limit)
-    sign = -1 if scores else 1
-    return {
-        name: MachinePrediction(
-            name,
-            float(np.exp(sign * log)),
-            float(np.exp(sign * log - width)),
-            float(np.exp(sign * log + width)),
-            reasons,
-            float(risk),
-        )
-        for name, log, width, reasons, risk in zip(
-            arranged.targets, found.logs, half, refusals, risks, strict=True
-        )
-    }
-
-
-def _share(names: tuple[str, ...], derivatives: FloatArray) -> tuple[Carrier, ...]:
-    """Shares of what carries predictions, largest first: mean absolute derivatives over the targets."""
-    sizes = np.abs(derivatives).mean(axis=0)
-    total = float(sizes.sum()) or 1.0
-    order = np.argsort(-sizes, kind="stable")
-    return tuple(Carrier(names[index], float(sizes[index]) / total) for index in order)
-
-
-def _warn(arranged: Arranged, found: EnsembleInference | None, confidence: float) -> tuple[str, ...]:
-    """What limits the answer."""
-    warnings = []
-    trained = len(arranged.trained)
-    if trained < 3:
-        warnings.append(
-            f"Only {trained} of the suite's machines measured the application; each further one narrows "
-            "the intervals."
-        )
-    if found is not None and len(found.taken) < FEWEST_TAKEN:
-        warnings.append(
-            f"The suite has {count_nouns(len(found.taken), 'benchmark')} on all machines that measured the "
-            "application: too few to learn from them how large errors are. Intervals rest on how the "
-            "application departs from the suite on the machines that measured it."
-        )
-    elif found is not None and len(found.taken) < 10:
-        warnings.append(
-            f"Intervals at {format_level(confidence)} are learned from {len(found.taken)} benchmarks; "
-            "with ten or more they are surer."
-        )
-    return tuple(warnings)
+def _refuse_nothing_left() -> NoReturn:
+    raise InputError(
+        "no machine is left to predict: the application was measured on every machine of the suite",
+        remedy="Add a machine to the scores on which the application was not measured.",
+    )

@@ -10,7 +10,12 @@ from scipy.special import stdtrit
 from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ensemble.error_scale import average_errors
-from datamill.platforms.ensemble.inference import FEWEST_TAKEN, EnsembleInference, reach_level
+from datamill.platforms.ensemble.inference import (
+    FEWEST_TAKEN,
+    EnsembleInference,
+    allow_for_few,
+    reach_level,
+)
 from datamill.platforms.prediction.platform_prediction import LIMIT, Refusal
 from datamill.platforms.scores.score_matrix import FloatArray
 
@@ -18,8 +23,8 @@ from datamill.platforms.scores.score_matrix import FloatArray
 #: nine tenths of the limit.
 _RARE = 0.99
 _REACH = 0.9
-#: The same of the two tails of a distribution, and so many benchmarks as show how large rare errors are.
-_TWO_SIDED, _MANY = 0.995, 20
+#: The same of the two tails of a distribution.
+_TWO_SIDED = 0.995
 #: The first of them alone may reach so many limits.
 _FAR = 1.3
 #: One error in a hundred is as large as so many root mean squares.
@@ -51,7 +56,7 @@ def find_refusals(
     bound = np.log1p(limit)
     if len(found.taken) < FEWEST_TAKEN:
         return _refuse_without_suite(found, bound)
-    rare = reach_level(found, _RARE) * _allow_for_few(len(found.taken))
+    rare = reach_level(found, _RARE) * allow_for_few(len(found.taken), _RARE)
     rare = np.sqrt(rare**2 + (2.6 * found.noise) ** 2)
     sizes = np.nan_to_num(np.abs(found.errors))
     typical = np.nanmedian(np.abs(found.errors), axis=1)
@@ -75,14 +80,6 @@ def find_refusals(
             reasons.append(_blame_application(float(rare[index]), harder, len(found.taken)))
         answers.append(tuple(reasons) or (_blame_machines(float(rare[index])),))
     return tuple(answers)
-
-
-def _allow_for_few(taken: int) -> float:
-    """Return by what factor a rare error may be larger than few benchmarks show; 1 for twenty or more.
-
-    The ratio of Student's t of so many benchmarks to that of twenty.
-    """
-    return max(1.0, float(stdtrit(taken - 1, _TWO_SIDED) / stdtrit(_MANY - 1, _TWO_SIDED)))
 
 
 def _blame_target(benchmark: str, error: float) -> Refusal:

@@ -31,5 +31,6 @@ def find_risks(found: EnsembleInference, *, limit: float = LIMIT) -> FloatArray:
         return tail
     spread = np.abs(found.spread[np.isfinite(found.spread)])
     sizes = np.hypot(spread[None] * found.sizes[:, None], found.noise[:, None])
-    risks: FloatArray = (sizes > bound).mean(axis=1)
+    # Of n errors of which none is above the limit, the next one may be: it is any of n + 1.
+    risks: FloatArray = np.maximum((sizes > bound).mean(axis=1), 1 / (len(spread) + 1))
     return risks

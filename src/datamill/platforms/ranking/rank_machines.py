@@ -14,8 +14,9 @@ from datamill.experiment.messages.phrases import list_first
 from datamill.platforms.ensemble.error_scale import average_errors
 from datamill.platforms.ensemble.inference import EnsembleInference
 from datamill.platforms.prediction.arranged import Arranged
+from datamill.platforms.prediction.held_out import add_check
+from datamill.platforms.prediction.infer_platforms import ENSEMBLE, infer_platforms
 from datamill.platforms.prediction.platform_prediction import LIMIT, MachinePrediction
-from datamill.platforms.prediction.predict_platforms import ENSEMBLE, infer_platforms
 from datamill.platforms.ranking.machine_ranking import MachineRanking, MisorderedPair, RankedMachine
 from datamill.platforms.scores.score_matrix import ApplicationTimes, FloatArray, ScoreMatrix
 
@@ -64,9 +65,10 @@ def rank_machines(
     Raises:
         InputError: as `predict_platforms`; a candidate is unknown, or a price not above 0.
     """
-    prediction, found, arranged = infer_platforms(
+    plain, found, arranged = infer_platforms(
         matrix, application, confidence=confidence, limit=limit, strategy=strategy
     )
+    prediction = add_check(plain, matrix, application)
     asked = tuple(matrix.machines if candidates is None else dict.fromkeys(candidates))
     for name in asked:
         if name not in matrix.machines:
@@ -90,6 +92,12 @@ def rank_machines(
         for name, log, noise in zip(arranged.trained, arranged.times, arranged.times_noise, strict=True)
     }
     names = [name for name in asked if name in measured or (name in by_name and not by_name[name].refused)]
+    if len(asked) < 2:
+        raise InputError(
+            f"{list_first(asked, 1)} is the only candidate: there is no order",
+            where=argument("candidates", verb="platforms rank"),
+            remedy="Name two candidates or more.",
+        )
     if len(names) < 2:
         raise InputError(
             f"{len(names)} of {len(asked)} candidates can be ranked; predictions for the others are refused",

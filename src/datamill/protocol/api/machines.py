@@ -65,6 +65,9 @@ class PredictedMachine(msgspec.Struct, frozen=True):
 class PredictionHead(msgspec.Struct, frozen=True):
     """An application on machines that did not run it; `confidence` is the level of intervals.
 
+    `expected_error` is a share: how far predictions that are not refused are typically off; `suite_error`
+    the same of the suite's own benchmarks, on all machines.
+
     Besides these keys it has all others of `datamill platforms predict --json`: what carries the
     predictions, where it was measured, the size of the suite.
     """
@@ -75,6 +78,8 @@ class PredictionHead(msgspec.Struct, frozen=True):
     kind: str
     confidence: float
     method: str
+    verdict: str
     expected_error: float | None
+    suite_error: float | None
     n: int
     warnings: tuple[str, ...]

@@ -5,55 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from datamill.experiment.messages.numbers import format_level, format_share, format_signed
-from datamill.experiment.messages.phrases import count_nouns
-from datamill.platforms.prediction.held_out import HeldOutErrors, HeldOutMachine
-from datamill.platforms.prediction.platform_prediction import Carrier, PlatformPrediction
+from datamill.experiment.messages.numbers import format_share, format_signed
+from datamill.platforms.prediction.platform_prediction import Carrier, HeldOutMachine, PlatformPrediction
 from datamill.report.platforms.prediction_statement import state_basis
 from datamill.report.platforms.values import PlatformNotes, ValueWords, choose_words, order_predictions
-from datamill.report.platforms.verdict import list_refusals, phrase_verdict
+from datamill.report.platforms.verdict import list_refusals, phrase_check, phrase_refused, phrase_verdict
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 
 _MOST_ROWS = 12
 
 
-def phrase_fit(prediction: PlatformPrediction, check: Sequence[HeldOutMachine]) -> tuple[str, ...]:
+def phrase_fit(prediction: PlatformPrediction) -> tuple[str, ...]:
     """The verdict, what came of predicting the machines that measured it, and how many are refused."""
-    kept, refused = order_predictions(prediction.predictions, prediction.kind)
-    sentences = [phrase_verdict(prediction)]
-    if check:
-        sentences.append(phrase_check(prediction, check))
-    if refused and kept:
-        sentences.append(
-            f"Of {count_nouns(len(prediction.predictions), 'machine')} that did not measure it, "
-            f"{len(refused)} "
-            f"{'is' if len(refused) == 1 else 'are'} refused."
-        )
-    return tuple(sentences)
+    _, refused = order_predictions(prediction.predictions, prediction.kind)
+    sentences = [phrase_verdict(prediction), phrase_check(prediction)]
+    if refused and prediction.kept:
+        sentences.append(phrase_refused(refused, prediction.limit))
+    return tuple(sentence for sentence in sentences if sentence)
 
 
-def phrase_check(prediction: PlatformPrediction, check: Sequence[HeldOutMachine]) -> str:
-    """How far predictions are off on the machines that measured the application, each from the others."""
-    errors = HeldOutErrors.gather(check)
-    named = f"the {count_nouns(len(check), 'machine')} that measured it, each predicted from the others"
-    if errors is None:
-        return f"Checked on {named}: every prediction is refused."
-    left_out = len(check) - errors.kept
-    refused = f", {left_out} {'is' if left_out == 1 else 'are'} refused" if left_out else ""
-    return (
-        f"Checked on {named}: off by {format_share(errors.median)} (median) and "
-        f"{format_share(errors.largest)} at most, {errors.inside} of {errors.kept} inside "
-        f"the {format_level(prediction.confidence)} interval{refused}."
-    )
-
-
-def state_fit(
-    prediction: PlatformPrediction, check: Sequence[HeldOutMachine], notes: PlatformNotes
-) -> tuple[Part, ...]:
+def state_fit(prediction: PlatformPrediction, notes: PlatformNotes) -> tuple[Part, ...]:
     """State how well the application can be predicted: verdict, check, carriers, refusals, the method."""
-    parts: list[Part] = [Paragraph(sentence) for sentence in phrase_fit(prediction, check)]
-    parts += _tabulate_check(check, choose_words(prediction, notes.measured))
+    parts: list[Part] = [Paragraph(sentence) for sentence in phrase_fit(prediction)]
+    parts += _tabulate_check(prediction.check, choose_words(prediction, notes.measured))
     for heading, carriers in (
         ("Benchmarks that carry it:", prediction.benchmarks),
         ("Machines that carry it:", prediction.machines),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from datamill.platforms.choice.platform_choice import MachineChoice, RedundantBenchmark, SmallerSuite
-from datamill.platforms.prediction.held_out import HeldOutMachine
+from datamill.platforms.prediction.check_errors import CheckErrors
 from datamill.platforms.prediction.platform_prediction import Carrier, MachinePrediction, PlatformPrediction
 from datamill.platforms.ranking.machine_ranking import MachineRanking
 from datamill.platforms.scores.score_matrix import ScoreKind
@@ -22,12 +22,9 @@ def spell_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> di
     }
 
 
-def spell_fit(
-    prediction: PlatformPrediction, check: Sequence[HeldOutMachine], notes: PlatformNotes
-) -> dict[str, Any]:
+def spell_fit(prediction: PlatformPrediction, notes: PlatformNotes) -> dict[str, Any]:
     """Write how well an application can be predicted as a JSON object; errors are fractions."""
     return {
-        "verdict": phrase_verdict(prediction),
         "check": [
             {
                 **_spell_machine(item.prediction, prediction.kind),
@@ -35,7 +32,7 @@ def spell_fit(
                 "error": item.error,
                 "inside": item.is_inside,
             }
-            for item in check
+            for item in prediction.check
         ],
         "targets": len(prediction.predictions),
         "refused": [
@@ -112,6 +109,7 @@ def _spell_machine(item: MachinePrediction, kind: ScoreKind) -> dict[str, Any]:
         "refused": item.refused,
         "reasons": _spell_reasons(item),
         "risk": item.risk,
+        "expected_error": item.expected_error,
     }
 
 
@@ -126,13 +124,28 @@ def _spell_basis(prediction: PlatformPrediction, notes: PlatformNotes) -> dict[s
         "confidence": prediction.confidence,
         "limit": prediction.limit,
         "method": prediction.strategy,
+        "verdict": phrase_verdict(prediction),
         "expected_error": prediction.expected_error,
+        "suite_error": prediction.suite_error,
+        "checked": _spell_checked(CheckErrors.gather(prediction)),
         "n": len(prediction.trained),
         "trained": list(prediction.trained),
         "measured": [{"machine": item.machine, prediction.kind: item.value} for item in notes.measured],
         "benchmark_shares": _spell_carriers(prediction.benchmarks),
         "machine_shares": _spell_carriers(prediction.machines),
         "suite": {"machines": notes.machines, "benchmarks": notes.benchmarks},
+    }
+
+
+def _spell_checked(errors: CheckErrors | None) -> dict[str, float | bool] | None:
+    if errors is None:
+        return None
+    return {
+        "kept": errors.kept,
+        "median_error": errors.median,
+        "largest_error": errors.largest,
+        "inside": errors.inside,
+        "contradicts": errors.contradicts,
     }
 
 

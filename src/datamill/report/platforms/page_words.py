@@ -14,7 +14,7 @@ from datamill.report.platforms.values import (
     count_data,
     order_predictions,
 )
-from datamill.report.platforms.verdict import list_refusals, phrase_carriers, phrase_error
+from datamill.report.platforms.verdict import list_refusals, phrase_carriers, phrase_check, phrase_error
 
 #: What is left free at both ends of the picture's axis, in per cent: half a mark.
 _MARGIN = 2.0
@@ -31,6 +31,7 @@ def phrase_page(prediction: PlatformPrediction, notes: PlatformNotes) -> ShownPr
     basis = (
         phrase_carriers("benchmarks", prediction.benchmarks),
         phrase_carriers("machines", prediction.machines),
+        phrase_check(prediction),
         phrase_error(prediction, notes),
         f"{count_data(notes)}. Method: {prediction.strategy}.",
     )

@@ -19,12 +19,13 @@ from datamill.report.platforms.values import (
     quote,
 )
 from datamill.report.platforms.verdict import (
-    find_common_refusal,
     list_refusals,
     phrase_carriers,
+    phrase_check,
     phrase_error,
     phrase_refused,
     phrase_risk,
+    phrase_verdict,
 )
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part, list_paragraphs
 from datamill.report.tables.table import build_table
@@ -36,21 +37,15 @@ _LINE, _SHORTEST_LINE = 30, 12
 
 
 def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> tuple[str, ...]:
-    """The answer: the best machine with its predicted value, or why nothing is predicted."""
+    """The answer: the best machine with its predicted value, or why nothing is predicted; the verdict."""
     kept, refused = order_predictions(prediction.predictions, prediction.kind)
     application, words = prediction.application, choose_words(prediction, notes.measured)
     if not prediction.predictions:
-        return (f"{application} was measured on every machine of the scores: nothing is left to predict.",)
+        return (phrase_verdict(prediction),)
     if not kept:
-        common, risk = find_common_refusal(prediction.predictions), phrase_risk(refused, prediction.limit)
+        risk = phrase_risk(refused, prediction.limit)
         also = (f"{risk[:1].upper()}{risk[1:]}.",) if risk else ()
-        if common:
-            return (f"{application} is not predictable from this suite: {common}.", *also)
-        if len(refused) == 1:
-            place = f"on {refused[0].machine}: the reason stands below"
-        else:
-            place = f"on any of {len(refused)} machines: the reasons stand below"
-        return (f"{application} is not predictable from this suite {place}.", *also)
+        return (phrase_verdict(prediction), *also)
     first = kept[0]
     sentence = f"{application} would {words.verb} {words.phrase(first)} on {first.machine}"
     if len(kept) == 1:
@@ -62,6 +57,7 @@ def phrase_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> t
             f"{sentence}, the {best} of {count_nouns(len(kept), 'machine')}.",
             f"On {last.machine}, the {worst} of them, it would {words.verb} {words.phrase(last)}.",
         ]
+    sentences.append(phrase_verdict(prediction))
     if refused:
         sentences.append(phrase_refused(refused, prediction.limit))
     return tuple(sentences)
@@ -82,6 +78,7 @@ def state_prediction(prediction: PlatformPrediction, notes: PlatformNotes) -> tu
     if refused:
         parts += [BLANK, *(Paragraph(text, "  ") for text in list_refusals(refused, prediction.application))]
     parts += state_carriers(prediction)
+    parts += [BLANK, *list_paragraphs(phrase_check(prediction), "  ")] if prediction.check else []
     parts += state_basis(prediction, notes)
     return tuple(parts)
 

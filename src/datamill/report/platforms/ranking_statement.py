@@ -10,8 +10,8 @@ from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ranking.machine_ranking import MachineRanking, RankedMachine
 from datamill.report.platforms.prediction_statement import state_basis
 from datamill.report.platforms.values import PlatformNotes, ValueWords, choose_words
-from datamill.report.platforms.verdict import find_common_refusal, list_refusals
-from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
+from datamill.report.platforms.verdict import find_common_refusal, list_refusals, phrase_check, phrase_verdict
+from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part, list_paragraphs
 from datamill.report.tables.table import build_table
 
 _MOST_ROWS, _MOST_PAIRS = 40, 10
@@ -45,6 +45,7 @@ def phrase_ranking(ranking: MachineRanking, notes: PlatformNotes) -> tuple[str, 
             "refused, and "
             "might be better."
         )
+    sentences.append(phrase_verdict(ranking.prediction))
     valued = [item for item in ranking.machines if math.isfinite(item.value)]
     if valued:
         buy = max(valued, key=lambda item: item.value)
@@ -80,6 +81,8 @@ def state_ranking(ranking: MachineRanking, notes: PlatformNotes) -> tuple[Part, 
     if ranking.refused:
         told = list_refusals(ranking.refused, ranking.prediction.application)
         parts += [BLANK, *(Paragraph(text, "  ") for text in told)]
+    if ranking.prediction.check:
+        parts += [BLANK, *list_paragraphs(phrase_check(ranking.prediction), "  ")]
     parts += state_basis(ranking.prediction, notes)
     return tuple(parts)
 

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from datamill.experiment.messages.arguments import argument, tell
-from datamill.experiment.messages.numbers import format_share
+from datamill.experiment.messages.numbers import format_level, format_share
 from datamill.experiment.messages.phrases import count_nouns, list_first
+from datamill.platforms.prediction.check_errors import CheckErrors
 from datamill.platforms.prediction.platform_prediction import (
     Carrier,
     MachinePrediction,
@@ -20,6 +21,8 @@ from datamill.report.platforms.values import PlatformNotes, quote
 #: Typical errors up to which a prediction is called good, and up to which it is called rough.
 _GOOD, _ROUGH = 0.10, 0.25
 _MOST_NAMED, _MOST_REASONS = 6, 4
+#: Causes that may be those of all machines.
+_ABOUT_ALL: tuple[RefusalCause, ...] = ("application", "machines")
 #: Causes of refusals of several machines.
 _CAUSES: dict[RefusalCause, str] = {
     "application": "the application is unlike the suite",
@@ -30,31 +33,102 @@ _CAUSES: dict[RefusalCause, str] = {
 
 
 def phrase_verdict(prediction: PlatformPrediction) -> str:
-    """Whether the application can be predicted from this suite, in one sentence."""
-    application, refusal = prediction.application, find_common_refusal(prediction.predictions)
-    if refusal:
-        return f"{application} is not predictable from this suite: {refusal}."
+    """Whether the application can be predicted from this suite, on how many machines, and how well.
+
+    It cannot where every machine is refused, and not reliably where the check on measured machines
+    contradicts intervals or refusals.
+    """
+    application, judged, kept = prediction.application, prediction.judged, prediction.kept
+    if not judged:
+        return f"{application} was measured on every machine of the scores: nothing is left to predict."
+    if not kept:
+        return _phrase_none(application, judged)
     error = prediction.expected_error
     if not math.isfinite(error):
         return f"How well {application} can be predicted from this suite cannot be estimated from these data."
-    typical = f"a prediction is typically off by {format_share(error)}"
+    those = count_nouns(len(judged), "machine")
+    if not prediction.predictions:
+        those = f"the {those} that measured it"
+    some = f" on only {len(kept)} of {those}"
+    places = "" if len(kept) == len(judged) else some
+    checked = CheckErrors.gather(prediction)
+    if checked is not None and checked.contradicts:
+        rest = f"; there is a prediction{some}, typically" if places else "; a prediction is typically"
+        return (
+            f"{application} cannot be predicted reliably from this suite: "
+            f"{_phrase_contradiction(prediction, checked)}{rest} off by {format_share(error)}."
+        )
+    typical = f"a prediction {'there ' if places else ''}is typically off by {format_share(error)}"
     if error <= _GOOD:
-        return f"{application} can be predicted from this suite: {typical}."
+        return f"{application} can be predicted from this suite{places}: {typical}."
     if error <= _ROUGH:
-        return f"{application} can be predicted roughly from this suite: {typical}."
-    return f"{application} can hardly be predicted from this suite: {typical}."
+        return f"{application} can be predicted roughly from this suite{places}: {typical}."
+    return f"{application} can hardly be predicted from this suite{places}: {typical}."
+
+
+def phrase_check(prediction: PlatformPrediction) -> str:
+    """How far predictions are off on the machines that measured the application; empty without a check."""
+    if not prediction.check:
+        return ""
+    errors, count = CheckErrors.gather(prediction), len(prediction.check)
+    named = f"the {count_nouns(count, 'machine')} that measured it, each predicted from the others"
+    if errors is None:
+        return f"Checked on {named}: every prediction is refused."
+    left_out = count - errors.kept
+    refused = f", {left_out} {'is' if left_out == 1 else 'are'} refused" if left_out else ""
+    return (
+        f"Checked on {named}: off by {format_share(errors.median)} (median) and "
+        f"{format_share(errors.largest)} at most, {errors.inside} of {errors.kept} inside "
+        f"the {format_level(prediction.confidence)} interval{refused}."
+    )
 
 
 def phrase_error(prediction: PlatformPrediction, notes: PlatformNotes) -> str:
-    """What the expected error is; empty where there is none."""
-    if not math.isfinite(prediction.expected_error):
-        return ""
-    return (
-        f"Expected error: {format_share(prediction.expected_error)}, the median over the suite's own "
-        f"{count_nouns(notes.benchmarks, 'benchmark')}, each taken for the application in turn and "
-        "predicted from "
-        f"the same {count_nouns(len(prediction.trained), 'machine')}."
-    )
+    """What error is expected of the application, and the suite's own; empty where neither is known."""
+    sentences = []
+    if math.isfinite(prediction.expected_error):
+        sentences.append(
+            f"Expected error: {format_share(prediction.expected_error)} for {prediction.application} on "
+            f"{_phrase_kept(len(prediction.kept))}."
+        )
+    if math.isfinite(prediction.suite_error):
+        sentences.append(
+            f"The suite's own {count_nouns(notes.benchmarks, 'benchmark')}, each taken for the application "
+            f"in turn and predicted from the same {count_nouns(len(prediction.trained), 'machine')}, are off "
+            f"by {format_share(prediction.suite_error)} (median over all machines)."
+        )
+    return " ".join(sentences)
+
+
+def _phrase_kept(count: int) -> str:
+    return "the machine that is not refused" if count == 1 else f"the {count} machines that are not refused"
+
+
+def _phrase_none(application: str, refused: Sequence[MachinePrediction]) -> str:
+    """That every machine is refused, and why."""
+    common = find_common_refusal(refused)
+    if common:
+        return f"{application} is not predictable from this suite: {common}."
+    if len(refused) == 1:
+        place = f"on {refused[0].machine}: the reason stands below"
+    else:
+        place = f"on any of {len(refused)} machines: the reasons stand below"
+    return f"{application} is not predictable from this suite {place}."
+
+
+def _phrase_contradiction(prediction: PlatformPrediction, checked: CheckErrors) -> str:
+    """What the check found on machines that measured the application, and should not have."""
+    named = f"of {count_nouns(checked.kept, 'measured machine')} that could be predicted from the others"
+    if checked.misses_limit:
+        most = format_share(prediction.limit)
+        return f"{named}, {checked.beyond} {_be(checked.beyond)} off by more than {most}"
+    level = format_level(prediction.confidence)
+    inside = f"only {checked.inside}" if checked.inside else "none"
+    return f"{named}, {inside} {_be(max(checked.inside, 1))} inside the {level} interval"
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def find_common_refusal(predictions: Sequence[MachinePrediction]) -> str:
@@ -62,7 +136,12 @@ def find_common_refusal(predictions: Sequence[MachinePrediction]) -> str:
     if not predictions or not all(item.refused for item in predictions):
         return ""
     for refusal in predictions[0].refusals:
-        if refusal.cause in ("application", "machines"):
+        if all(refusal in item.refusals for item in predictions) and refusal.cause in _ABOUT_ALL:
+            return refusal.sentence.rstrip(".")
+    for refusal in predictions[0].refusals:
+        if refusal.cause in _ABOUT_ALL and all(
+            refusal.cause in {other.cause for other in item.refusals} for item in predictions
+        ):
             return refusal.sentence.rstrip(".")
     return ""
 
@@ -70,8 +149,8 @@ def find_common_refusal(predictions: Sequence[MachinePrediction]) -> str:
 def phrase_refused(refused: Sequence[MachinePrediction], limit: float) -> str:
     """How many machines are refused, and how many of these predictions would err by more than the limit."""
     risk = phrase_risk(refused, limit)
-    is_or_are = "is" if len(refused) == 1 else "are"
-    return f"{count_nouns(len(refused), 'machine')} {is_or_are} refused{f'; {risk}' if risk else ''}."
+    count = len(refused)
+    return f"{count_nouns(count, 'machine')} {_be(count)} refused{f'; {risk}' if risk else ''}."
 
 
 def phrase_risk(refused: Sequence[MachinePrediction], limit: float) -> str:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from datamill.platforms.fingerprint.fingerprint import Fingerprint, take_fingerprint
-from datamill.platforms.prediction.held_out import HeldOutMachine, check_measured, summarize_check
-from datamill.platforms.prediction.platform_prediction import PlatformPrediction
-from datamill.platforms.prediction.predict_platforms import predict_platforms as predict_from_matrix
+from datamill.platforms.prediction.platform_prediction import HeldOutMachine, PlatformPrediction
+from datamill.platforms.prediction.predict_platforms import fit_platforms as fit_to_matrix
 from datamill.report.figures.figure import Figure
 from datamill.report.platforms.figures.check_figure import draw_check
 from datamill.report.platforms.figures.prediction_figures import draw_carriers
@@ -23,19 +22,15 @@ from datamill.report.tables.statement import Part
 from datamill.verbs.analyses.analysis import Analysis
 from datamill.verbs.inputs.arguments import take_confidence, take_name
 from datamill.verbs.platforms.fingerprint_file import write_fingerprint
-from datamill.verbs.platforms.platform_inputs import ask_strategy, read_platform_data
+from datamill.verbs.platforms.platform_inputs import ask_strategy, read_platform_data, take_limit
 from datamill.verbs.platforms.predict import USUAL_CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedPlatforms(Analysis):
-    """Whether an application can be predicted, from what, and its fingerprint.
-
-    `check` has each machine that measured it, predicted from the others.
-    """
+    """Whether an application can be predicted, from what, and its fingerprint."""
 
     prediction: PlatformPrediction
-    check: tuple[HeldOutMachine, ...]
     fingerprint: Fingerprint
     notes: PlatformNotes
 
@@ -48,6 +43,11 @@ class FittedPlatforms(Analysis):
         write_fingerprint(self.fingerprint, Path(file))
 
     @property
+    def check(self) -> tuple[HeldOutMachine, ...]:
+        """Each machine that measured it, predicted from the others."""
+        return self.prediction.check
+
+    @property
     def title(self) -> str:
         """What was fitted."""
         return f"Fingerprint of {self.prediction.application}"
@@ -55,7 +55,7 @@ class FittedPlatforms(Analysis):
     @property
     def lead(self) -> tuple[str, ...]:
         """The verdict."""
-        return phrase_fit(self.prediction, self.check)
+        return phrase_fit(self.prediction)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -64,15 +64,15 @@ class FittedPlatforms(Analysis):
 
     def statement(self, *, verbose: bool = False) -> tuple[Part, ...]:  # noqa: ARG002
         """The verdict, what carries it, refusals, the method."""
-        return state_fit(self.prediction, self.check, self.notes)
+        return state_fit(self.prediction, self.notes)
 
     def numbers(self) -> dict[str, Any]:
         """The same with every digit, and the digest of the fingerprint."""
-        return {**spell_fit(self.prediction, self.check, self.notes), "digest": self.fingerprint.digest}
+        return {**spell_fit(self.prediction, self.notes), "digest": self.fingerprint.digest}
 
     def drawings(self) -> tuple[Callable[[], Figure], ...]:
         """The check on measured machines, then what carries the predictions: benchmarks, machines."""
-        check = (partial(draw_check, self.prediction, self.check, self.notes),) if self.check else ()
+        check = (partial(draw_check, self.prediction, self.notes),) if self.check else ()
         return (
             *check,
             partial(draw_carriers, self.prediction.benchmarks, "benchmarks"),
@@ -87,6 +87,7 @@ def fit_platforms(
     machines: Any = None,
     strategy: str = "",
     confidence: float | None = None,
+    limit: float | None = None,
     name: str = "",
     response: str = "",
 ) -> FittedPlatforms:
@@ -106,10 +107,8 @@ def fit_platforms(
         response=take_name("response", response),
     )
     asked = ask_strategy(strategy)
-    check = check_measured(data.matrix, data.application, confidence=level, **asked)
-    if check.machines and len(data.application.machines) == len(data.matrix.machines):
-        prediction = summarize_check(check, data.application)
-    else:
-        prediction = predict_from_matrix(data.matrix, data.application, confidence=level, **asked)
+    prediction = fit_to_matrix(
+        data.matrix, data.application, confidence=level, limit=take_limit(limit), **asked
+    )
     fingerprint = take_fingerprint(data.matrix, data.application, asked.get("strategy", ""))
-    return FittedPlatforms(prediction, check.machines, fingerprint, data.notes)
+    return FittedPlatforms(prediction, fingerprint, data.notes)

@@ -83,12 +83,14 @@ def test_api_page_and_command_predict_the_same_near_the_truth(
     assert json.loads(printed.stdout) == told
     for verb in ("rank", "fit"):
         printed = CliRunner().invoke(platforms, [verb, "--experiment", str(number), "--json"])
-        assert json.loads(printed.stdout)["measured"] == told["measured"]
+        for key in ("measured", "verdict", "expected_error", "suite_error", "checked"):
+            assert json.loads(printed.stdout)[key] == told[key]
     # And with the scores as a file, as `datamill platforms scores` writes them.
     (tmp_path / "scores.csv").write_bytes(fleet.ada.load("/scores.csv"))
     command = ["predict", str(tmp_path / "scores.csv"), "--experiment", str(number), "--json"]
     assert json.loads(CliRunner().invoke(platforms, command).stdout) == told
     page = open_page(fleet.ada, number)
+    assert told["verdict"] in told["answer"]
     for sentence in told["answer"]:
         assert sentence in page
     assert page.count('class="interval"') == len(kept) + 5

@@ -88,3 +88,36 @@ def test_what_a_benchmark_does_on_targets_does_not_fill_its_gaps_where_it_is_the
     row = list(first.taken).index(3)
     # The same predictions against other truths.
     assert np.allclose(first.errors[:, row] - other.errors[:, row], 3.0)
+
+
+def test_a_machine_that_shares_no_benchmark_with_the_measured_ones_is_refused() -> None:
+    matrix, application, _ = split_suite(make_logs(12, 12, 5, own=0.01, spread=0.1), 2, 6)
+    seconds = matrix.seconds.copy()
+    seconds[:6, 6:] = np.nan
+    seconds[6:9, :6] = np.nan
+    seconds[9, 2:6] = np.nan
+    found = predict_platforms(replace(matrix, seconds=seconds), application)
+    by_machine = {item.machine: item for item in found.predictions}
+    for name in ("m6", "m7", "m8", "m9"):
+        assert [refusal.cause for refusal in by_machine[name].refusals] == ["scores"]
+        assert np.isnan(by_machine[name].seconds)
+    assert "only 2 scores of it that can be compared" in by_machine["m9"].refusals[0].sentence
+    assert "no score of it that can be compared" in by_machine["m6"].refusals[0].sentence
+    assert not by_machine["m10"].refused
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.001, 0.005])
+def test_copies_of_a_benchmark_promise_no_smaller_errors(difference: float) -> None:
+    logs = make_logs(14, 12, 9, own=0.05)
+    noise = np.random.default_rng(9).normal(0, difference, (14, 11))
+    copied = np.column_stack([logs, logs[:, [0]] + noise])
+    (plain, own, _), (full, same, _) = split_suite(logs, 11, 6), split_suite(copied, 11, 6)
+    assert list(own.seconds) == list(same.seconds)
+    usual, among_copies = predict_platforms(plain, own), predict_platforms(full, same)
+    # Of 22 benchmarks twelve are alike: each of these as an application of its own has no error.
+    assert among_copies.suite_error > 0.7 * usual.suite_error
+    widths = [
+        np.median([np.log(item.high / item.low) for item in found.predictions])
+        for found in (usual, among_copies)
+    ]
+    assert widths[1] > 0.7 * widths[0]

@@ -10,9 +10,9 @@ from datamill.platforms.choice.platform_choice import (
     RedundantBenchmark,
     SmallerSuite,
 )
-from datamill.platforms.prediction.held_out import HeldOutMachine
 from datamill.platforms.prediction.platform_prediction import (
     Carrier,
+    HeldOutMachine,
     MachinePrediction,
     PlatformPrediction,
     Refusal,
@@ -29,7 +29,7 @@ NOTES = PlatformNotes(
 
 
 def make_prediction(
-    *predictions: MachinePrediction, kind: ScoreKind = "seconds", expected_error: float = 0.06
+    *predictions: MachinePrediction, kind: ScoreKind = "seconds", check: tuple[HeldOutMachine, ...] = ()
 ) -> PlatformPrediction:
     return PlatformPrediction(
         application="web",
@@ -39,17 +39,20 @@ def make_prediction(
         trained=("old", "mid"),
         benchmarks=(Carrier("gcc", 0.25), Carrier("mcf", 0.75), Carrier("lbm", 0.0)),
         machines=(Carrier("old", 0.4), Carrier("mid", 0.6)),
-        expected_error=expected_error,
+        suite_error=0.04,
         strategy="a method",
         warnings=("the sky is falling.",),
+        check=check,
     )
 
 
-FAST = MachinePrediction("fast", 20.0, 18.0, 23.0, ())
-SLOW = MachinePrediction("slow", 45.0, 40.0, 51.0, ())
+FAST = MachinePrediction("fast", 20.0, 18.0, 23.0, (), expected_error=0.06)
+SLOW = MachinePrediction("slow", 45.0, 40.0, 51.0, (), expected_error=0.08)
 FAR = MachinePrediction("far", 5.0, 1.0, 25.0, (UNLIKE,))
 EMPTY = MachinePrediction("empty", math.nan, math.nan, math.nan, (UNLIKE,))
-PREDICTION = make_prediction(SLOW, FAST, FAR, EMPTY)
+#: Each machine that measured it, predicted from the others.
+CHECK = (HeldOutMachine(FAST, 22.0), HeldOutMachine(FAR, 4.0), HeldOutMachine(EMPTY, 4.0))
+PREDICTION = make_prediction(SLOW, FAST, FAR, EMPTY, check=CHECK)
 RANKING = MachineRanking(
     prediction=PREDICTION,
     machines=(
@@ -64,8 +67,6 @@ RANKING = MachineRanking(
     right_order=0.89,
     pair_order=0.96,
 )
-#: Each machine that measured it, predicted from the others.
-CHECK = (HeldOutMachine(FAST, 22.0), HeldOutMachine(FAR, 4.0), HeldOutMachine(EMPTY, 4.0))
 CHOICE = MachineChoice((ChosenMachine("old", 0.4), ChosenMachine("fast", 0.1)), 0.07, 0.12, ())
 SUITE = SmallerSuite(
     kept=("gcc", "mcf"),

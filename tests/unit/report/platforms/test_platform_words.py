@@ -17,7 +17,7 @@ from unit.report.platforms.platform_answers import (
     make_prediction,
 )
 
-from datamill.platforms.prediction.platform_prediction import Refusal
+from datamill.platforms.prediction.platform_prediction import HeldOutMachine, Refusal
 from datamill.report.figures.figure import Figure
 from datamill.report.platforms.choice_statement import phrase_suite, state_choice, state_suite
 from datamill.report.platforms.figures.check_figure import draw_check
@@ -33,6 +33,7 @@ from datamill.report.platforms.json import (
     spell_ranking,
     spell_suite,
 )
+from datamill.report.platforms.page_words import phrase_page
 from datamill.report.platforms.prediction_statement import phrase_prediction, state_prediction
 from datamill.report.platforms.ranking_statement import phrase_ranking, state_ranking
 from datamill.report.platforms.verdict import list_refusals, phrase_verdict
@@ -43,6 +44,8 @@ def test_the_first_sentence_has_the_best_machine_with_its_interval() -> None:
     assert phrase_prediction(PREDICTION, NOTES) == (
         "web would take 20.0 s (90% interval 18.0 to 23.0) on fast, the fastest of 2 machines.",
         "On slow, the slowest of them, it would take 45.0 s (90% interval 40.0 to 51.0).",
+        "web can be predicted from this suite on only 2 of 4 machines: a prediction there is "
+        "typically off by 7.0%.",
         "2 machines are refused.",
     )
 
@@ -60,11 +63,12 @@ def test_refused_predictions_are_said_to_err_as_often_as_is_expected() -> None:
 def test_a_single_machine_is_compared_with_no_other() -> None:
     assert phrase_prediction(make_prediction(FAST), NOTES) == (
         "web would take 20.0 s (90% interval 18.0 to 23.0) on fast.",
+        "web can be predicted from this suite: a prediction is typically off by 6.0%.",
     )
 
 
 def test_the_best_score_is_the_largest() -> None:
-    best, worst = phrase_prediction(make_prediction(FAST, SLOW, kind="score"), NOTES)
+    best, worst, _ = phrase_prediction(make_prediction(FAST, SLOW, kind="score"), NOTES)
     assert best == "web would score 45.0 (90% interval 40.0 to 51.0) on slow, the best of 2 machines."
     assert worst.startswith("On fast, the worst of them, it would score 20.0")
 
@@ -84,7 +88,9 @@ def test_reasons_of_single_machines_are_no_reason_about_the_application() -> Non
 
 
 def test_nothing_to_predict_is_said() -> None:
-    assert "nothing is left to predict" in phrase_prediction(make_prediction(), NOTES)[0]
+    nothing = make_prediction()
+    assert phrase_prediction(nothing, NOTES) == (phrase_verdict(nothing),)
+    assert phrase_verdict(nothing).endswith("on every machine of the scores: nothing is left to predict.")
 
 
 def test_machines_with_one_reason_share_a_sentence() -> None:
@@ -110,7 +116,9 @@ def test_the_statement_has_everything_that_an_estimate_needs() -> None:
         "90% interval",
         "Measured (s): mid 60, old 120.",
         "Carried by the benchmarks mcf (75%), gcc (25%).",
-        "Expected error: 6.0%, the median over the suite's own 20 benchmarks",
+        "Expected error: 7.0% for web on the 2 machines that are not refused.",
+        "The suite's own 20 benchmarks",
+        "Checked on the 3 machines that measured it, each predicted from the others: off by 9.1%",
         "n = 2 machines with the application, of 6 with 20 benchmarks. Method: a method.",
         "Warning: 2 values of 120 are missing.",
         "Warning: the sky is falling.",
@@ -129,17 +137,63 @@ def test_the_statement_has_everything_that_an_estimate_needs() -> None:
     ],
 )
 def test_the_verdict_follows_the_expected_error(error: float, words: str) -> None:
-    assert words in phrase_verdict(make_prediction(FAST, expected_error=error))
+    assert words in phrase_verdict(make_prediction(replace(FAST, expected_error=error)))
+
+
+def test_the_verdict_is_about_the_machines_that_are_not_refused_and_not_about_the_suite() -> None:
+    hard = replace(FAR, expected_error=0.9)
+    assert make_prediction(FAST, hard).expected_error == 0.06
+    told = phrase_verdict(make_prediction(FAST, hard))
+    assert told == (
+        "web can be predicted from this suite on only 1 of 2 machines: a prediction there is "
+        "typically off by 6.0%."
+    )
+
+
+def test_a_check_that_contradicts_the_intervals_makes_predictions_unreliable() -> None:
+    missed = (HeldOutMachine(FAST, 30.0), HeldOutMachine(SLOW, 44.0), HeldOutMachine(SLOW, 52.0))
+    told = phrase_verdict(make_prediction(FAST, SLOW, check=missed))
+    assert told == (
+        "web cannot be predicted reliably from this suite: of 3 measured machines that could be "
+        "predicted from the others, 1 is off by more than 25%; a prediction is typically off by 7.0%."
+    )
+    near = (HeldOutMachine(FAST, 24.0), *missed[1:])
+    assert phrase_verdict(make_prediction(FAST, FAR, check=near)) == (
+        "web cannot be predicted reliably from this suite: of 3 measured machines that could be "
+        "predicted from the others, only 1 is inside the 90% interval; there is a prediction on "
+        "only 1 of 2 machines, typically off by 6.0%."
+    )
+    # Of ten machines nine are inside intervals of 90%, and of three two are no wonder.
+    assert "can be predicted from" in phrase_verdict(make_prediction(FAST, check=missed[1:]))
+
+
+def test_every_verb_tells_the_same_verdict_and_the_same_number() -> None:
+    verdict = phrase_verdict(PREDICTION)
+    assert verdict in phrase_fit(PREDICTION)
+    assert verdict in phrase_prediction(PREDICTION, NOTES)
+    assert verdict in phrase_ranking(RANKING, NOTES)
+    assert verdict in phrase_page(PREDICTION, NOTES).lead
+    spelled = (
+        spell_fit(PREDICTION, NOTES),
+        spell_prediction(PREDICTION, NOTES),
+        spell_ranking(RANKING, NOTES),
+    )
+    assert {(found["verdict"], found["expected_error"]) for found in spelled} == {(verdict, 0.07)}
+
+
+def test_one_reason_is_no_common_one_where_another_machine_has_another() -> None:
+    strange = replace(FAST, refusals=(STRANGE,))
+    assert "the reasons stand below" in phrase_verdict(make_prediction(strange, FAR))
 
 
 def test_a_fit_names_what_carries_it() -> None:
-    assert phrase_fit(PREDICTION, CHECK)[1:] == (
+    assert phrase_fit(PREDICTION)[1:] == (
         "Checked on the 3 machines that measured it, each predicted from the others: off by 9.1% (median) "
         "and 9.1% at most, 1 of 1 inside the 90% interval, 2 are refused.",
-        "Of 4 machines that did not measure it, 2 are refused.",
+        "2 machines are refused.",
     )
-    assert phrase_fit(PREDICTION, CHECK[1:])[1].endswith("every prediction is refused.")
-    text = render_text(state_fit(PREDICTION, CHECK, NOTES))
+    assert phrase_fit(replace(PREDICTION, check=CHECK[1:]))[1].endswith("every prediction is refused.")
+    text = render_text(state_fit(PREDICTION, NOTES))
     assert "fast" in text
     assert "+11.1%" not in text
     assert "−9.1%" in text
@@ -154,6 +208,7 @@ def test_a_ranking_says_how_sure_it_is() -> None:
     )
     assert told[1:] == (
         "1 of 4 candidates is refused, and might be better.",
+        phrase_verdict(PREDICTION),
         "fast has the most speed per price.",
         "The suite's mean orders 1 pair of candidates the other way round.",
     )
@@ -183,7 +238,7 @@ def test_json_keeps_what_would_have_been_said_of_refused_machines() -> None:
     found = spell_prediction(PREDICTION, NOTES)
     assert [item["machine"] for item in found["predictions"]] == ["slow", "fast", "far", "empty"]
     far = found["predictions"][2]
-    assert list(far) == ["machine", "seconds", "low", "high", "refused", "reasons", "risk"]
+    assert list(far) == ["machine", "seconds", "low", "high", "refused", "reasons", "risk", "expected_error"]
     assert (far["seconds"], far["refused"]) == (5.0, True)
     assert far["reasons"] == ["the machine is unlike those that measured it: distance 9, theirs 2"]
     assert found["predictions"][1]["reasons"] == []
@@ -191,15 +246,24 @@ def test_json_keeps_what_would_have_been_said_of_refused_machines() -> None:
 
 def test_json_of_scores_calls_them_so() -> None:
     found = spell_prediction(make_prediction(FAST, kind="score"), NOTES)
-    assert list(found["predictions"][0]) == ["machine", "score", "low", "high", "refused", "reasons", "risk"]
+    assert list(found["predictions"][0]) == [
+        "machine",
+        "score",
+        "low",
+        "high",
+        "refused",
+        "reasons",
+        "risk",
+        "expected_error",
+    ]
 
 
 def test_json_of_the_others_has_their_records() -> None:
     assert spell_choice(CHOICE)["machines"] == ["old", "fast"]
     assert spell_suite(SUITE, 0.05)["kept"] == ["gcc", "mcf"]
     assert spell_ranking(RANKING, NOTES)["machines"][0]["best"] == 0.98
-    assert [item["machine"] for item in spell_fit(PREDICTION, CHECK, NOTES)["refused"]] == ["far", "empty"]
-    assert [item["inside"] for item in spell_fit(PREDICTION, CHECK, NOTES)["check"]] == [True, True, False]
+    assert [item["machine"] for item in spell_fit(PREDICTION, NOTES)["refused"]] == ["far", "empty"]
+    assert [item["inside"] for item in spell_fit(PREDICTION, NOTES)["check"]] == [True, True, False]
     assert spell_choice(None) == {}
 
 
@@ -221,7 +285,7 @@ def test_every_figure_draws_what_it_says() -> None:
     assert ways == ["with the suite's mean"] * 2 + ["against the suite's mean"] * 2
     carriers = draw_carriers(PREDICTION.benchmarks, "benchmarks")
     assert [row["name"] for row in read_rows(carriers, carriers.chart)] == ["mcf", "gcc"]
-    check = draw_check(PREDICTION, CHECK, NOTES)
+    check = draw_check(PREDICTION, NOTES)
     points = [
         row
         for part in check.chart["layer"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from datamill.experiment.errors import InputError
 from datamill.late import alt
-from datamill.platforms.prediction.held_out import HeldOutMachine
-from datamill.platforms.prediction.platform_prediction import PlatformPrediction
+from datamill.platforms.prediction.platform_prediction import HeldOutMachine, PlatformPrediction
 from datamill.report.figures.charts import choose_mark
 from datamill.report.figures.figure import Figure, leave_room
 from datamill.report.platforms.values import PlatformNotes, choose_words
@@ -17,9 +15,7 @@ from datamill.report.platforms.values import PlatformNotes, choose_words
 _WIDTH, _STEP = 520, 19
 
 
-def draw_check(
-    prediction: PlatformPrediction, check: Sequence[HeldOutMachine], notes: PlatformNotes
-) -> Figure:
+def draw_check(prediction: PlatformPrediction, notes: PlatformNotes) -> Figure:
     """Draw for each machine the measured value over the interval that was predicted from the others.
 
     Raises:
@@ -27,7 +23,7 @@ def draw_check(
     """
     words = choose_words(prediction, notes.measured)
     factor = words.scale.factor
-    known = [item for item in check if math.isfinite(item.prediction.seconds)]
+    known = [item for item in prediction.check if math.isfinite(item.prediction.seconds)]
     if not known:
         raise InputError("no measured machine was predicted from the others", remedy="The text says why.")
     sign = 1 if prediction.kind == "seconds" else -1
