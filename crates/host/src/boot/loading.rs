@@ -40,7 +40,7 @@ pub fn check_boots(host: &Host) -> Result<(), String> {
         }
         Err(cause) => {
             return Err(format!(
-                "whether it would get its own boot back from kexec-tools cannot be told: {cause}"
+                "its worker cannot tell whether kexec-tools would give it its own boot back: {cause}"
             ));
         }
     }

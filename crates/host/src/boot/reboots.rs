@@ -56,7 +56,7 @@ fn read_settings(host: &Host) -> Result<Assigned, String> {
             continue;
         };
         read_assignments(&text, &mut settings).map_err(|line| {
-            format!("line {line} of {name} does more than to assign values that stand there")
+            format!("line {line} of {name} does more than assign fixed values")
         })?;
     }
     Ok(settings)
