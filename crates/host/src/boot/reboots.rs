@@ -55,9 +55,8 @@ fn read_settings(host: &Host) -> Result<Assigned, String> {
         let Some(text) = read_if_there(host, &name)? else {
             continue;
         };
-        read_assignments(&text, &mut settings).map_err(|line| {
-            format!("line {line} of {name} does more than assign fixed values")
-        })?;
+        read_assignments(&text, &mut settings)
+            .map_err(|line| format!("line {line} of {name} does more than assign fixed values"))?;
     }
     Ok(settings)
 }
