@@ -144,7 +144,10 @@ class GuestFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fal
 
 
 class IsolationFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """How the trial was kept apart from the host; `guest` is the machine that it saw instead of the host."""
+    """How the trial was kept apart from the host.
+
+    `guest` is the machine that it saw instead of the host, or that made the build.
+    """
 
     kind: IsolationKind
     reason: str

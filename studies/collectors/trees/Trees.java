@@ -5,7 +5,7 @@ public class Trees {
     public static void main(String[] arguments) {
         Node kept = grow(18);
         int total = 0;
-        for (int round = 0; round < 60; round++) total += count(grow(14));
+        for (int round = 0; round < 3000; round++) total += count(grow(14));
         if (total + count(kept) == 0) throw new AssertionError();
     }
 }

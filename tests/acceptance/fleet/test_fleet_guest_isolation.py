@@ -136,6 +136,9 @@ def test_a_build_made_in_a_guest_is_profiled_in_another_before_others_measure_it
     stages = [json.loads(line) for line in (folder / "debug.jsonl").read_text().splitlines()]
     assert [stage["purpose"] for stage in stages] == ["build", "profile"]
     assert {stage["record"]["isolation"]["kind"] for stage in stages} == {"guest"}
+    guests = [stage["record"]["isolation"]["guest"] for stage in stages]
+    assert guests[0] is not None, "a build says in which guest it was made"
+    assert guests[0] == guests[1]
     assert stages[1]["record"]["run"]["started_unix_ns"] < min(
         record.run.started_unix_ns for record in records if record.run is not None
     )

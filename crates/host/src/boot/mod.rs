@@ -4,8 +4,10 @@
 //! disk changes and the next ordinary boot is the machine's own. A mark on the command line, which the kernel
 //! ignores, tells a borrowed boot from the machine's own, whatever became of the worker that asked for it.
 
+mod assignments;
 mod kernels;
 mod loading;
+mod reboots;
 mod state;
 mod wanted;
 

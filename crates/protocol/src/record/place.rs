@@ -54,7 +54,7 @@ pub struct IsolationFacts {
     /// What this kind usually stops and did not stop here, one sentence each.
     #[serde(default)]
     pub gaps: Vec<String>,
-    /// The machine that the trial saw instead of the host; absent when it saw the host's.
+    /// The machine that the trial saw instead of the host, or that made the build; absent when it was the host's.
     #[serde(default)]
     pub guest: Option<GuestFacts>,
 }

@@ -5,18 +5,16 @@ use std::path::PathBuf;
 
 use datamill_host::{
     BOOT_PARAMETERS, BootState, Change, Host, HostLevels, Journal, JournalError, KERNEL_RELEASE,
-    PlannedChange, Restored, UserVerbs, abandoned_states, make_changes, restore_host,
+    PlannedChange, Restored, UserVerbs, make_changes, restore_host,
 };
-use datamill_protocol::{FactorFacts, Failure, FailureKind, IsolationKind, Phase};
+use datamill_protocol::{FactorFacts, Failure, FailureKind, Phase};
 
 use super::fact::fact;
+use super::left_behind::{KEPT_FACTORS, host_verbs, list_given_up, settle_abandoned};
 use crate::factors::user::{EnclosedVerbs, UserFactor, set_failure};
-use crate::scratch::{UnfinishedFolder, remove_tree};
+use crate::scratch::UnfinishedFolder;
 use crate::trouble::{Step, failure};
 use crate::world::copy_tree;
-
-/// Folder, in the state folder, of the factors that a restoration may need.
-pub const KEPT_FACTORS: &str = "factors";
 
 /// One trial's turn at the machine: what a dead worker left is undone at its beginning, and what the
 /// trial changed at its end.
@@ -31,16 +29,10 @@ pub struct HostTurn {
     user_read: Vec<FactorFacts>,
     /// Things worth knowing, one sentence each.
     pub notices: Vec<String>,
-    /// What could not be undone, one sentence each.
-    pub unrestored: Vec<String>,
-}
-
-/// What runs the executables of factors that change the host.
-pub fn host_verbs(host: &Host) -> EnclosedVerbs {
-    EnclosedVerbs {
-        kind: IsolationKind::Overlay,
-        scratch: host.state().join("world"),
-    }
+    /// What of the own journal could not be undone, one sentence each.
+    unrestored: Vec<String>,
+    /// The same of the journals of other state folders.
+    left_by_others: Vec<String>,
 }
 
 impl HostTurn {
@@ -55,10 +47,9 @@ impl HostTurn {
             read: Vec::new(),
             notices: Vec::new(),
             unrestored: Vec::new(),
+            left_by_others: Vec::new(),
         };
-        let told = |what: &String| format!("Another worker had not restored the host: {what}");
-        turn.notices
-            .extend(undo_abandoned(&turn.host).iter().map(told));
+        turn.take_left_by_others();
         if Journal::is_empty(&turn.host) {
             return turn;
         }
@@ -76,6 +67,33 @@ impl HostTurn {
             )),
         }
         turn
+    }
+
+    fn take_left_by_others(&mut self) {
+        let Restored {
+            undone,
+            overruled,
+            forgotten,
+            left,
+            ..
+        } = settle_abandoned(&self.host, false).restored;
+        let told = |what: &String| format!("Another worker had not restored the host: {what}");
+        for sentences in [undone, overruled, forgotten] {
+            self.notices.extend(sentences.iter().map(told));
+        }
+        self.left_by_others = left;
+        let told = |what: &String| {
+            format!("What could not be undone was given up since this machine booted: {what}")
+        };
+        self.notices
+            .extend(list_given_up(&self.host).iter().map(told));
+    }
+
+    /// What could not be undone, one sentence each.
+    pub fn take_unrestored(&mut self) -> Vec<String> {
+        let mut taken = std::mem::take(&mut self.unrestored);
+        taken.append(&mut self.left_by_others);
+        taken
     }
 
     fn take_left_behind(&mut self, restored: Restored) {
@@ -275,24 +293,6 @@ fn journal_failure(cause: &str) -> Failure {
         ),
         "Name a folder that this user can write in DATAMILL_STATE_DIR.",
     )
-}
-
-/// Undoes what workers with other state folders left that died, one sentence each.
-///
-/// One that lives, or whose journal this user does not obey, is left alone.
-pub fn undo_abandoned(host: &Host) -> Vec<String> {
-    let mut undone = Vec::new();
-    for state in abandoned_states(host) {
-        let host = host.with_state(&state);
-        if let Ok(mut journal) = Journal::open(&host) {
-            let restored = restore_host(&mut journal, &host_verbs(&host));
-            let told = [restored.undone, restored.overruled, restored.left].concat();
-            let of = |what| format!("{what} (journal in {})", state.display());
-            undone.extend(told.iter().map(|it| of(it.trim_end_matches('.'))));
-            remove_tree(&host_verbs(&host).scratch).ok();
-        }
-    }
-    undone.iter().map(|it| format!("{it}.")).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod fact;
 mod host;
+mod left_behind;
 mod process;
 mod user;
 mod world;
@@ -13,7 +14,10 @@ use datamill_host::{Host, HostLevels, lacks_level};
 use datamill_protocol::{FactorFacts, FactorOffer, MissingLevel, TrialSpec};
 
 pub use fact::fact;
-pub use host::{HostTurn, KEPT_FACTORS, host_verbs, undo_abandoned};
+pub use host::HostTurn;
+#[cfg(test)]
+pub use left_behind::tests::Abandoned;
+pub use left_behind::{note_given_up, settle_abandoned, settle_state};
 pub use process::{
     Observer, ProcessLevels, RunConditions, find_factor_set_at, launch_witness, observe_witness,
     prepare_command, prepare_run, read_back_handed, read_back_levels, read_back_process_factors,

@@ -6,7 +6,9 @@ use std::fs::{self};
 use std::path::{Path, PathBuf};
 
 use datamill_protocol::digest::hash_file;
-use datamill_protocol::{BuildFacts, BuildPolicy, FailureKind, IsolationKind, Phase, TrialSpec};
+use datamill_protocol::{
+    BuildFacts, BuildPolicy, FailureKind, GuestFacts, IsolationKind, Phase, TrialSpec,
+};
 use serde::{Deserialize, Serialize};
 
 use super::job::{GuestJob, place_trial};
@@ -33,6 +35,8 @@ pub struct GuestBuild {
     pub sha256: String,
     /// What was seen when it was made; absent for one from another machine.
     pub facts: Option<BuildFacts>,
+    /// The guest that made it; absent for one from another machine, or kept by a worker that did not note it.
+    pub guest: Option<GuestFacts>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -40,6 +44,7 @@ enum Stored {
     Made {
         sha256: String,
         facts: Box<BuildFacts>,
+        guest: Option<GuestFacts>,
     },
     /// Why it cannot be shared.
     Unshared(String),
@@ -123,6 +128,7 @@ fn make_build(
     Ok(Stored::Made {
         sha256,
         facts: Box::new(facts),
+        guest: Some(circumstances.guest),
     })
 }
 
@@ -130,10 +136,10 @@ fn make_build(
 pub fn build_in_guest(
     spec: &TrialSpec,
     levels: &Levels,
+    guests: &Guests,
     interrupt: &Interrupt,
 ) -> Step<GuestBuild> {
-    let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
-    let obtained = obtain_build(spec, levels, &guests, interrupt);
+    let obtained = obtain_build(spec, levels, guests, interrupt);
     remove_tree(Path::new(&spec.scratch_dir)).ok();
     obtained?.map_err(|cause| {
         failure(
@@ -151,7 +157,8 @@ pub fn build_package_in_guest(
     levels: &Levels,
     interrupt: &Interrupt,
 ) -> Step<BuildFacts> {
-    build_in_guest(spec, levels, interrupt)?
+    let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
+    build_in_guest(spec, levels, &guests, interrupt)?
         .facts
         .ok_or_else(|| impossible_failure("a guest made it elsewhere"))
 }
@@ -160,13 +167,58 @@ fn read_stored(folder: &Path) -> Option<Result<GuestBuild, String>> {
     let text = fs::read(folder.join(FACTS)).ok()?;
     Some(match serde_json::from_slice(&text).ok()? {
         Stored::Unshared(cause) => Err(cause),
-        Stored::Made { sha256, facts } => Ok(GuestBuild {
+        Stored::Made {
+            sha256,
+            facts,
+            guest,
+        } => Ok(GuestBuild {
             archive: folder.join(BUILD_ARTIFACT),
             sha256,
             facts: Some(BuildFacts {
                 reused: true,
                 ..*facts
             }),
+            guest,
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use datamill_protocol::Accelerator;
+
+    use super::*;
+    use crate::scratch::TemporaryFolder;
+
+    #[test]
+    fn a_kept_build_says_in_which_guest_it_was_made() {
+        let kept = TemporaryFolder::new("guest-build");
+        let guest = GuestFacts {
+            accelerator: Accelerator::Tcg,
+            kernel: "6.1.0".to_owned(),
+            processors: 1,
+            memory_bytes: 1 << 30,
+        };
+        let facts = BuildFacts {
+            id: "b".to_owned(),
+            policy: BuildPolicy::Shared,
+            reused: false,
+            setup: None,
+            compiler: Default::default(),
+            executables_sha256: None,
+        };
+        let stored = Stored::Made {
+            sha256: "0".repeat(64),
+            facts: Box::new(facts),
+            guest: Some(guest.clone()),
+        };
+        fs::write(
+            kept.path().join(FACTS),
+            serde_json::to_vec(&stored).unwrap(),
+        )
+        .unwrap();
+        let found = read_stored(kept.path()).unwrap().unwrap();
+        assert_eq!(found.guest, Some(guest));
+        assert!(found.facts.unwrap().reused);
+    }
 }

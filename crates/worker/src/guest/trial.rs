@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use datamill_protocol::{
-    Accelerator, BuildFacts, BuildPolicy, Failure, FailureKind, IsolationKind, Lease, LeaseTask,
-    Outcome, Phase, TrialRecord, TrialSpec,
+    Accelerator, BuildFacts, BuildPolicy, Failure, FailureKind, GuestFacts, IsolationFacts,
+    IsolationKind, Lease, LeaseTask, Outcome, Phase, TrialRecord, TrialSpec,
 };
 
 use super::builds::{GuestBuild, build_in_guest, obtain_build};
@@ -27,12 +27,13 @@ use crate::trouble::{Step, io_failure};
 pub fn make_attempt_in_guest(lease: &Lease, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
     let spec = &lease.spec;
     if lease.task == LeaseTask::Build {
-        return record_build(spec, interrupt, || hand_out_build(spec, levels, interrupt));
+        return record_build_in_guest(spec, levels, interrupt);
     }
     let shipped = lease.prebuilt.as_ref().map(|need| GuestBuild {
         archive: Path::new(&spec.package.path).with_file_name(format!("{}.tar.gz", need.sha256)),
         sha256: need.sha256.clone(),
         facts: None,
+        guest: None,
     });
     let purpose = match lease.task {
         LeaseTask::Profile => Purpose::Profile,
@@ -41,8 +42,32 @@ pub fn make_attempt_in_guest(lease: &Lease, levels: &Levels, interrupt: &Interru
     run_trial_in_guest(spec, purpose, levels, shipped, interrupt)
 }
 
-fn hand_out_build(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> Step<BuildFacts> {
-    let build = build_in_guest(spec, levels, interrupt)?;
+fn record_build_in_guest(spec: &TrialSpec, levels: &Levels, interrupt: &Interrupt) -> TrialRecord {
+    let mut guest = None;
+    let record = record_build(spec, interrupt, || {
+        hand_out_build(spec, levels, &mut guest, interrupt)
+    });
+    TrialRecord {
+        isolation: IsolationFacts {
+            guest,
+            ..record.isolation
+        },
+        ..record
+    }
+}
+
+/// Makes a build and puts it where it is sent from; notes the guest that made it, or was to make it.
+fn hand_out_build(
+    spec: &TrialSpec,
+    levels: &Levels,
+    guest: &mut Option<GuestFacts>,
+    interrupt: &Interrupt,
+) -> Step<BuildFacts> {
+    let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
+    *guest = Some(guests.facts());
+    let build = build_in_guest(spec, levels, &guests, interrupt)?;
+    // One that was kept may be of another guest.
+    guest.clone_from(&build.guest);
     let target = Path::new(&spec.output_dir).join(BUILD_ARTIFACT);
     fs::create_dir_all(&spec.output_dir)
         .and_then(|()| fs::copy(&build.archive, target))

@@ -2,12 +2,11 @@
 
 use std::io::{self, Write};
 
-use datamill_host::{Host, Journal, JournalError, Restored, foresee_restore, restore_host};
+use datamill_host::{Host, Journal, JournalError, Restored, abandoned_states, foresee_restore};
 use serde::Serialize;
 
-use crate::factors::{KEPT_FACTORS, host_verbs, undo_abandoned};
+use crate::factors::{note_given_up, settle_abandoned, settle_state};
 use crate::resources::remove_abandoned_groups;
-use crate::scratch::remove_tree;
 use crate::world::detach_abandoned;
 
 /// How a restoration is asked for.
@@ -71,8 +70,9 @@ pub fn restore_quietly() -> Result<(), String> {
 }
 
 fn foresee(host: &Host) -> Result<Report, JournalError> {
+    let boot_id = host.boot_id();
     let content = Journal::peek(host)?;
-    let would_undo = foresee_restore(&content, &host.boot_id());
+    let mut would_undo = foresee_restore(&content, &boot_id);
     let damaged = content.damaged.len();
     let mut restored = Restored::default();
     if damaged > 0 {
@@ -80,8 +80,26 @@ fn foresee(host: &Host) -> Result<Report, JournalError> {
             "{damaged} of the journal's lines cannot be understood."
         ));
     }
+    for state in abandoned_states(host) {
+        // One that lives, or whose journal is not obeyed, is left alone without a dry run as well.
+        let Ok(journal) = Journal::open(&host.with_state(&state)) else {
+            continue;
+        };
+        let folder = state.display();
+        would_undo.extend(
+            foresee_restore(journal.content(), &boot_id)
+                .iter()
+                .map(|it| format!("{} (journal in {folder}).", it.trim_end_matches('.'))),
+        );
+        let damaged = journal.content().damaged.len();
+        if damaged > 0 {
+            restored.damaged.push(format!(
+                "{damaged} of the lines of the journal in {folder} cannot be understood."
+            ));
+        }
+    }
     Ok(Report {
-        is_restored: would_undo.is_empty() && damaged == 0,
+        is_restored: would_undo.is_empty() && restored.is_complete(),
         restored,
         would_undo,
         given_up: Vec::new(),
@@ -89,31 +107,30 @@ fn foresee(host: &Host) -> Result<Report, JournalError> {
 }
 
 fn undo(host: &Host, forget: bool) -> Result<Report, JournalError> {
-    let mut restored = Restored::default();
-    let abandoned = undo_abandoned(host);
-    let mut given_up = Vec::new();
-    let kept = host.state().join(KEPT_FACTORS);
-    if !Journal::is_empty(host) || kept.exists() {
-        let mut journal = Journal::open(host)?;
-        restored = restore_host(&mut journal, &host_verbs(host));
-        if forget && !restored.is_complete() {
-            journal.forget().map_err(|error| JournalError::Unusable {
-                path: journal.path().to_owned(),
-                error,
-            })?;
-            given_up = restored.troubles();
-            restored.left.clear();
-            restored.damaged.clear();
-        }
-        if restored.is_complete() {
-            // Nothing in the journal needs them any more.
-            remove_tree(&kept).ok();
-        }
-        remove_tree(&host_verbs(host).scratch).ok();
-    }
-    restored.undone.extend(abandoned);
+    let mut report = undo_journals(host, forget)?;
     remove_abandoned_groups();
-    restored.undone.extend(detach_abandoned());
+    report.restored.undone.extend(detach_abandoned());
+    Ok(report)
+}
+
+/// Undoes what is in the journals: that of the host's state folder, and those of dead workers with others.
+fn undo_journals(host: &Host, forget: bool) -> Result<Report, JournalError> {
+    let note = |sentences: &[String]| {
+        note_given_up(host, sentences).map_err(|error| JournalError::Unusable {
+            path: host.state().to_owned(),
+            error,
+        })
+    };
+    let others = settle_abandoned(host, forget);
+    note(&others.given_up)?;
+    let own = settle_state(host, forget)?;
+    note(&own.given_up)?;
+    let mut restored = own.restored;
+    restored.undone.extend(others.restored.undone);
+    restored.overruled.extend(others.restored.overruled);
+    restored.forgotten.extend(others.restored.forgotten);
+    restored.left.extend(others.restored.left);
+    let given_up = [own.given_up, others.given_up].concat();
     Ok(Report {
         is_restored: restored.is_complete() && given_up.is_empty(),
         restored,
@@ -151,11 +168,11 @@ fn in_words(report: &Report, host: &Host) -> String {
         format!("The host is not as it was. Nothing was changed (journal in {state}).\n")
     } else if !report.given_up.is_empty() {
         format!(
-            "The journal in {state} is empty now. Whether the host is as it was is for you to see.\n"
+            "What was given up is in no journal any more (own journal in {state}), and records of trials say so until this machine boots again. Whether the host is as it was is for you to see.\n"
         )
     } else if !report.is_restored {
         format!(
-            "The host may not be as it was: see above (journal in {state}). When you have put it right by hand, `datamill-worker restore --forget` empties the journal.\n"
+            "The host may not be as it was: see above (journal in {state}). When you have put it right by hand, `datamill-worker restore --forget` gives up what is left.\n"
         )
     } else if text.is_empty() {
         format!("Nothing to undo: the journal in {state} is empty.\n")
@@ -163,4 +180,38 @@ fn in_words(report: &Report, host: &Host) -> String {
         format!("The host is as it was before (journal in {state}).\n")
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factors::Abandoned;
+
+    #[test]
+    fn a_host_that_another_worker_left_changed_does_not_count_as_restored() {
+        let abandoned = Abandoned::new("restore");
+        for report in [
+            foresee(&abandoned.host).unwrap(),
+            undo_journals(&abandoned.host, false).unwrap(),
+        ] {
+            assert!(!report.is_restored);
+            let text = in_words(&report, &abandoned.host);
+            assert!(abandoned.is_named_in(&text), "{text}");
+            assert!(!text.contains("is as it was"), "{text}");
+        }
+        let report = undo_journals(&abandoned.host, false).unwrap();
+        assert_eq!(report.restored.left.len(), 1);
+        assert!(in_words(&report, &abandoned.host).contains("restore --forget"));
+    }
+
+    #[test]
+    fn what_another_worker_left_is_given_up_when_asked_for() {
+        let abandoned = Abandoned::new("forget");
+        let report = undo_journals(&abandoned.host, true).unwrap();
+        assert!(!report.is_restored);
+        assert_eq!(report.given_up.len(), 1, "{:?}", report.given_up);
+        assert!(report.restored.left.is_empty());
+        let again = undo_journals(&abandoned.host, false).unwrap();
+        assert!(again.is_restored && again.given_up.is_empty());
+    }
 }

@@ -81,7 +81,7 @@ pub fn run_trial(
         factors: parts.factors,
         metrics: parts.metrics,
         archive: parts.archive,
-        unrestored: turn.unrestored,
+        unrestored: turn.take_unrestored(),
         notices: parts.notices,
         ..begun
     }
