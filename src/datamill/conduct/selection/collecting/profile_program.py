@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.commands import fill_command
+from datamill.conduct.selection.collecting.commands import HERE, fill_command, hide_folders
 from datamill.conduct.selection.profile_command import CountedWork, count_command
 from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import SelectionStore
@@ -48,9 +48,8 @@ def profile_program(
                 variables=list_variables(program, folder),
             )
         except InputError as error:
-            # It goes with the counts to others, to whom the folder of this machine says nothing.
-            where = error.where.removeprefix(f"{folder}/")
-            told = " ".join(f"{where}: {error.message}".split())
+            told = " ".join(f"{error.where}: {error.message}".split())
+            told = hide_folders(told, {folder: "", here: HERE})
             counts.append(WorkCount(program.name, benchmark.name, None, told, way=COUNTED_WAY))
             continue
         profile, count = read_counted(program, benchmark.name, counted, paths, store)
