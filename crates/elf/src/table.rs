@@ -76,6 +76,9 @@ pub struct DataObject {
     pub size: u64,
     /// The section that holds it.
     pub section: String,
+    /// Named data and functions that its pointers lead to, each once, in their order.
+    #[serde(default)]
+    pub refers_to: Vec<String>,
 }
 
 /// How the program was built.
@@ -95,4 +98,4 @@ pub struct Build {
 pub type Library = String;
 
 /// The version of the normal form that this crate writes.
-pub(crate) const FORM: u32 = 1;
+pub(crate) const FORM: u32 = 2;

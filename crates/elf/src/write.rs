@@ -98,6 +98,7 @@ pub(crate) fn write_data(data: &[Content<'_>], names: &Names) -> Vec<u8> {
         write_number(&mut out, content.size);
         write_key(&mut out, "section");
         out.extend_from_slice(quote(content.section).as_bytes());
+        write_references(&mut out, "refers_to", &content.refers_to, names);
         out.push(b'}');
     }
     out

@@ -8,7 +8,7 @@ from datamill.selection.features.vector import read_features
 from datamill.selection.indicators.evidence import Evidence, measure_length_change
 from datamill.selection.indicators.registry import INDICATORS, read_indicators
 from datamill.selection.profiles.profile import FunctionCounts, Profile
-from datamill.selection.tables.function_table import DataObject
+from datamill.selection.tables.function_table import DataObject, FunctionTable
 
 
 def test_ranks_go_up_to_100_and_equal_functions_share_theirs():
@@ -103,3 +103,20 @@ def test_own_features_weigh_changes_by_what_was_executed(evidence):
     assert features["own.callers_hot"] == pytest.approx(900 / 1000)
     assert features["own.data_reached"] == 1.0
     assert features["own.is_identical"] == 0.0
+
+
+def test_data_that_are_reached_through_data_are_reached():
+    def read(last: int) -> FunctionTable:
+        data = (
+            DataObject("weights", f"ends with {last}", 8),
+            DataObject("way", "points to weights", 8, refers_to=("weights",)),
+            # Points to what it is pointed to by.
+            DataObject("first", "points to way", 8, refers_to=("way", "first")),
+        )
+        return make_table(make_function("sum", refers_to=("first",)), make_function("far"), data=data)
+
+    changes = compare_tables(read(9), read(8))
+    features = read_features(Evidence(changes, make_profile(sum=(1, 10))))
+    assert (features["own.data_changed"], features["own.data_reached"]) == (1.0, 1.0)
+    features = read_features(Evidence(changes, make_profile(far=(1, 10))))
+    assert (features["own.data_changed"], features["own.data_reached"]) == (1.0, 0.0)

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::form::Reference;
 use super::texts::text_in;
 use crate::digest::mix;
 use crate::image::Holding;
@@ -13,6 +14,7 @@ pub(crate) struct Content<'a> {
     pub(crate) digest: (u64, u64),
     pub(crate) size: u64,
     pub(crate) section: &'a str,
+    pub(crate) refers_to: Vec<Reference>,
 }
 
 /// Named data with their digests, in the order of their addresses.
@@ -27,29 +29,44 @@ pub(crate) fn content_of<'a>(layout: &Layout<'a>) -> Vec<Content<'a>> {
         .map_init(Vec::new, |form, place| {
             form.clear();
             let section = layout.image.section_at(place.start);
-            write(layout, place.start, place.end, form);
+            let mut refers_to = Vec::new();
+            write(layout, place.start, place.end, form, &mut refers_to);
             Content {
                 digest: mix(form),
                 size: place.end - place.start,
                 section: section.map_or("", |section| section.name),
+                refers_to,
             }
         })
         .collect()
 }
 
-fn write(layout: &Layout<'_>, start: u64, end: u64, form: &mut Vec<u8>) {
+/// Writes what lies from `start` to `end`, and notes what its pointers lead to.
+pub(super) fn write(
+    layout: &Layout<'_>,
+    start: u64,
+    end: u64,
+    form: &mut Vec<u8>,
+    refers_to: &mut Vec<Reference>,
+) {
     form.extend_from_slice(&(end - start).to_le_bytes());
     let bytes = layout.image.bytes_from(start).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(usize::try_from(end - start).unwrap_or(0))];
     if layout.image.movable {
-        write_filled(layout, bytes, start, form);
+        write_filled(layout, bytes, start, form, refers_to);
     } else {
-        write_fixed(layout, bytes, start, form);
+        write_fixed(layout, bytes, start, form, refers_to);
     }
 }
 
 /// Where the loader chooses the addresses, only words that it fills point to anything.
-fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>) {
+fn write_filled(
+    layout: &Layout<'_>,
+    bytes: &[u8],
+    start: u64,
+    form: &mut Vec<u8>,
+    refers_to: &mut Vec<Reference>,
+) {
     let width = layout.image.machine.pointer();
     let mut next = 0;
     for (address, slot) in layout.slots.between(start, start + bytes.len() as u64) {
@@ -58,14 +75,20 @@ fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8
             continue;
         }
         form.extend_from_slice(&bytes[next..offset]);
-        point(layout, *slot, form);
+        point(layout, *slot, form, refers_to);
         next = offset + width;
     }
     form.extend_from_slice(&bytes[next..]);
 }
 
 /// Where the linker fixed addresses, each aligned word may be one.
-fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>) {
+fn write_fixed(
+    layout: &Layout<'_>,
+    bytes: &[u8],
+    start: u64,
+    form: &mut Vec<u8>,
+    refers_to: &mut Vec<Reference>,
+) {
     let width = layout.image.machine.pointer();
     let unaligned = (start.wrapping_neg() % width as u64) as usize;
     let (head, words) = bytes.split_at(unaligned.min(bytes.len()));
@@ -73,7 +96,7 @@ fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>
     let mut address = start + head.len() as u64;
     for word in words.chunks(width) {
         match pointed(layout, address).filter(|_| word.len() == width) {
-            Some(target) => point(layout, target, form),
+            Some(target) => point(layout, target, form, refers_to),
             None => form.extend_from_slice(word),
         }
         address += width as u64;
@@ -111,7 +134,17 @@ fn is_label(layout: &Layout<'_>, address: u64, value: u64) -> bool {
         })
 }
 
-fn point(layout: &Layout<'_>, target: Slot, form: &mut Vec<u8>) {
+fn point(
+    layout: &Layout<'_>,
+    target: Slot,
+    form: &mut Vec<u8>,
+    refers_to: &mut Vec<Reference>,
+) {
+    let mut note = |reference| {
+        if !refers_to.contains(&reference) {
+            refers_to.push(reference);
+        }
+    };
     let mut named = |kind: u8, name: &str, offset: u64| {
         form.push(kind);
         form.extend_from_slice(name.as_bytes());
@@ -124,8 +157,14 @@ fn point(layout: &Layout<'_>, target: Slot, form: &mut Vec<u8>) {
         Slot::Here(address) => address,
     };
     match layout.resolve(address) {
-        Target::Function(index, offset) => named(b'F', &layout.function_stems[index], offset),
-        Target::Object(index, offset) => named(b'O', &layout.object_stems[index], offset),
+        Target::Function(index, offset) => {
+            note(Reference::Function(index));
+            named(b'F', &layout.function_stems[index], offset);
+        }
+        Target::Object(index, offset) => {
+            note(Reference::Object(index));
+            named(b'O', &layout.object_stems[index], offset);
+        }
         Target::Import(index) => named(b'N', imports[index], 0),
         Target::Place(section) => {
             named(b'S', section.name, 0);

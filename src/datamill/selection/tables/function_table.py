@@ -37,12 +37,16 @@ class Function(msgspec.Struct, frozen=True, gc=False):
 
 
 class DataObject(msgspec.Struct, frozen=True, gc=False):
-    """Data with a name, a digest of what they hold, their size in bytes, and the section that holds them."""
+    """Data with a name, a digest of what they hold, their size in bytes, and the section that holds them.
+
+    `refers_to` are named data and functions that their pointers lead to, each once, in their order.
+    """
 
     name: str
     content: str
     size: int
     section: str = ""
+    refers_to: tuple[str, ...] = ()
 
 
 class Build(msgspec.Struct, frozen=True):
