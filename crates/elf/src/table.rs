@@ -72,6 +72,9 @@ pub struct DataObject {
     pub name: String,
     /// Digest of what it holds, pointers by what they point to; of data that begin as zeros, of their size.
     pub content: String,
+    /// The same with names of what pointers lead to left out, which a renaming changes; null where they lead to none.
+    #[serde(default)]
+    pub content_without_names: Option<String>,
     /// Bytes.
     pub size: u64,
     /// The section that holds it.

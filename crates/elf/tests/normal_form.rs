@@ -254,6 +254,15 @@ fn data_tell_what_their_pointers_lead_to() {
             ["far", "go"],
             "{target:?}"
         );
+        let renamed = build(target, &source.replace("go", "walk")).table();
+        let content = |table: &FunctionTable| {
+            let way = table.data.iter().find(|data| data.name == "way");
+            let way = way.expect("named data");
+            (way.content.clone(), way.content_without_names.clone())
+        };
+        let ((first, nameless), (second, other)) = (content(&table), content(&renamed));
+        assert_ne!(first, second);
+        assert!(nameless.is_some() && nameless == other, "{target:?}");
     }
 }
 

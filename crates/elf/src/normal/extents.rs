@@ -1,6 +1,6 @@
 //! How far constants without a name go: to the next place that anything refers to.
 
-use super::data::write;
+use super::data::{Held, write};
 use super::form::{Read, Used};
 use crate::digest::mix;
 use crate::image::Holding;
@@ -66,24 +66,19 @@ fn list_pointed(layout: &Layout<'_>) -> impl Iterator<Item = u64> {
 /// Adds to the digests of functions what the constants hold of which their code says only where they begin.
 pub(crate) fn add_held(layout: &Layout<'_>, starts: &[u64], reads: &mut [Read], used: &Used) {
     let mut open = used.open.as_slice();
-    let mut held = Vec::new();
+    let mut held = Held::default();
     for read in reads {
         let (own, rest) = open.split_at(read.open);
         open = rest;
         held.clear();
         for address in own {
-            write(
-                layout,
-                *address,
-                find_end(layout, starts, *address),
-                &mut held,
-                &mut Vec::new(),
-            );
+            let end = find_end(layout, starts, *address);
+            write(layout, *address, end, &mut held);
         }
-        if held.is_empty() {
+        if own.is_empty() {
             continue;
         }
-        let (first, second) = mix(&held);
+        let (first, second) = mix(&held.form);
         let digests = [
             Some(&mut read.code),
             read.without_lines.as_mut(),

@@ -166,11 +166,18 @@ def _compare_data(
             yield DataChange("deleted", item, None)
             continue
         seen.add(other.name)
-        if (item.content, item.size) != (other.content, other.size):
+        if (item.content, item.size) != (other.content, other.size) and not _points_alike(item, other, names):
             yield DataChange("changed", item, other)
     for item in new:
         if item.name not in seen:
             yield DataChange("new", None, item)
+
+
+def _points_alike(before: DataObject, after: DataObject, names: dict[str, str]) -> bool:
+    """Whether all that differs is what that is called which pointers lead to, and which was renamed."""
+    if before.content_without_names is None or before.content_without_names != after.content_without_names:
+        return False
+    return _rename(before.refers_to, names) == after.refers_to
 
 
 def _compare_builds(old: FunctionTable, new: FunctionTable) -> tuple[str, ...]:

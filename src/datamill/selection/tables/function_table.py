@@ -39,7 +39,8 @@ class Function(msgspec.Struct, frozen=True, gc=False):
 class DataObject(msgspec.Struct, frozen=True, gc=False):
     """Data with a name, a digest of what they hold, their size in bytes, and the section that holds them.
 
-    `refers_to` are named data and functions that their pointers lead to, each once, in their order.
+    `refers_to` are named data and functions that their pointers lead to, each once, in their order;
+    `content_without_names` leaves their names out (None where there are none).
     """
 
     name: str
@@ -47,6 +48,7 @@ class DataObject(msgspec.Struct, frozen=True, gc=False):
     size: int
     section: str = ""
     refers_to: tuple[str, ...] = ()
+    content_without_names: str | None = None
 
 
 class Build(msgspec.Struct, frozen=True):
