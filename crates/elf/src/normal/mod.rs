@@ -6,7 +6,8 @@
 //! | jump inside the function | the number of the instruction that it reaches |
 //! | address of named data | the stem of the symbol, and how far into it |
 //! | address of a nameless constant | the text, the table of jumps, or as many bytes as are read; else all up to the next |
-//! | address of other nameless data | the section's name |
+//! | text that is the whole path of a source file | the file's name, since folders differ between machines |
+//! | address of other nameless data | the section's name; of `.data` also what it holds up to the next |
 //! | word that the loader fills | what it will hold |
 //! | instruction that does nothing | nothing, since compilers align loops with them |
 //! | all else | its bytes |

@@ -48,9 +48,18 @@ pub(super) fn names_source(text: &[u8]) -> bool {
         && ENDS.iter().any(|end| text.ends_with(end))
 }
 
+/// The name of a source file without the folder of the machine that a whole path begins with.
+pub(super) fn without_folder(text: &[u8]) -> &[u8] {
+    let start = match text.first() {
+        Some(b'/') => text.iter().rposition(|byte| *byte == b'/').map_or(0, |last| last + 1),
+        _ => 0,
+    };
+    &text[start..]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{names_source, text_in};
+    use super::{names_source, text_in, without_folder};
 
     #[test]
     fn texts_end_at_their_zero_and_hold_no_control_characters() {
@@ -70,5 +79,11 @@ mod tests {
         assert!(names_source(b"src/walk.c"));
         assert!(!names_source(b"see walk.c"));
         assert!(!names_source(b".c"));
+    }
+
+    #[test]
+    fn a_whole_path_is_the_same_file_in_another_folder() {
+        assert_eq!(without_folder(b"/home/a/walk.c"), b"walk.c");
+        assert_eq!(without_folder(b"src/walk.c"), b"src/walk.c");
     }
 }

@@ -3,7 +3,7 @@
 use super::{Form, UNKNOWN};
 use crate::image::Machine;
 use crate::image::layout::{Layout, Target};
-use crate::normal::texts::{names_source, text_in};
+use crate::normal::texts::{names_source, text_in, without_folder};
 
 /// Shorter texts may be numbers of a table: small ones have zeros in their upper bytes.
 const LEAST_TEXT: usize = 4;
@@ -20,11 +20,13 @@ impl Form {
         if read == 0
             && let Some(text) = text_in(bytes)
         {
+            let mut shown = text;
             if names_source(text) {
                 self.lines.file();
+                shown = without_folder(text);
             }
             self.bytes.push(b'"');
-            self.bytes.extend_from_slice(text);
+            self.bytes.extend_from_slice(shown);
             self.bytes.push(0);
             if text.len() < LEAST_TEXT {
                 self.open(layout, address);
