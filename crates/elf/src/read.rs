@@ -66,7 +66,8 @@ pub(crate) fn write_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<Vec<u8>,
                 "no symbol table: functions that nothing outside calls have no names".to_owned(),
             );
             lost.push(
-                "no symbol table: changed data show in the functions that use them, if at all".to_owned(),
+                "no symbol table: changed data show in the functions that use them, if at all"
+                    .to_owned(),
             );
         } else if symbols.functions.is_empty() {
             lost.push("neither symbols nor unwinding tables: no functions".to_owned());

@@ -183,8 +183,7 @@ fn a_changed_entry_of_a_table_without_a_name_changes_the_function_that_uses_it()
         ("{0, 1, 4, 1, 5, 9}", "{0, 1, 4, 1, 5, 8}"),
         ("{65, 0, 4, 1, 5, 9}", "{65, 0, 4, 1, 5, 8}"),
     ] {
-        let [old, new] =
-            [from, to].map(|table| SOURCE.replace("{3, 1, 4, 1, 5, 9}", table));
+        let [old, new] = [from, to].map(|table| SOURCE.replace("{3, 1, 4, 1, 5, 9}", table));
         for target in [TARGETS[0], TARGETS[2], TARGETS[3]]
             .iter()
             .filter(|target| target.is_here())
@@ -219,7 +218,9 @@ fn code_without_symbols_that_only_moves_keeps_its_digest() {
 #[test]
 fn a_table_that_is_copied_changes_the_function_that_copies_it() {
     let copied = |last: u32| {
-        let table: Vec<String> = (0..47).map(|index| (index * index % 41).to_string()).collect();
+        let table: Vec<String> = (0..47)
+            .map(|index| (index * index % 41).to_string())
+            .collect();
         format!(
             "volatile int heard; __attribute__((noinline)) int copied(int k) {{ int table[48] = {{{}, {last}}}; \
              table[k & 31] += heard; return table[(k + heard) % 48]; }}\nint main(void) {{ return copied(heard); }}",

@@ -140,7 +140,11 @@ def test_a_benchmark_that_could_not_be_counted_says_why_and_by_which_machine(tmp
     )
     parts = {
         "0": {"benchmark": "it's quick", "status": "0\n", "said": "", "counts.1": callgrind},
-        "1": {"benchmark": "piped", "status": "3\n", "said": "==1== valgrind\nno /selection/here/data for /selection/program/bin/tool\n"},
+        "1": {
+            "benchmark": "piped",
+            "status": "3\n",
+            "said": "==1== valgrind\nno /selection/here/data for /selection/program/bin/tool\n",
+        },
         "2": {"benchmark": "of other settings", "status": "0\n", "said": ""},
     }
     for number, files in parts.items():

@@ -57,9 +57,10 @@ fn list_pointed(layout: &Layout<'_>) -> impl Iterator<Item = u64> {
                 })
         })
         .filter(|address| {
-            layout.image.section_at(*address).is_some_and(|section| {
-                matches!(section.holding, Holding::Constant | Holding::Data)
-            })
+            layout
+                .image
+                .section_at(*address)
+                .is_some_and(|section| matches!(section.holding, Holding::Constant | Holding::Data))
         })
 }
 

@@ -51,7 +51,10 @@ pub(super) fn names_source(text: &[u8]) -> bool {
 /// The name of a source file without the folder of the machine that a whole path begins with.
 pub(super) fn without_folder(text: &[u8]) -> &[u8] {
     let start = match text.first() {
-        Some(b'/') => text.iter().rposition(|byte| *byte == b'/').map_or(0, |last| last + 1),
+        Some(b'/') => text
+            .iter()
+            .rposition(|byte| *byte == b'/')
+            .map_or(0, |last| last + 1),
         _ => 0,
     };
     &text[start..]

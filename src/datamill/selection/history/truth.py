@@ -62,8 +62,8 @@ def judge_counts(
 
     `spread` is by which share two counts of one program differed: what differs by no more has not changed,
     as far as is known. Of n programs that were counted twice, counts of another differ by more than all of
-    them with a probability of 1 / (n + 1). Nothing is said where different machines counted, whose libraries do the same in other instructions, or
-    where they were counted in another way.
+    them with a probability of 1 / (n + 1). Nothing is said where different machines counted, whose libraries
+    do the same in other instructions, or where they were counted in another way.
     """
     if old is None or new is None or not old.instructions or new.instructions is None:
         return UNKNOWN

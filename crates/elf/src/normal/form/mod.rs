@@ -318,7 +318,10 @@ impl Form {
         self.address(layout, address, read);
         if self.inside(address).is_none()
             && matches!(layout.resolve(address), Target::Place(section) if section.holding == Holding::Constant)
-            && self.tables.last().is_none_or(|(table, _)| *table != address)
+            && self
+                .tables
+                .last()
+                .is_none_or(|(table, _)| *table != address)
         {
             self.open(layout, address);
         }

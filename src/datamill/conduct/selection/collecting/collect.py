@@ -27,7 +27,7 @@ from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
 from datamill.selection.history.collection_outcome import CollectionOutcome
-from datamill.selection.history.records import Observation, Program, WorkCount
+from datamill.selection.history.records import Observation, WorkCount
 from datamill.selection.history.settings import SelectionSettings
 
 #: The first program that is profiled and each so many on are counted twice, to know what counts are worth.

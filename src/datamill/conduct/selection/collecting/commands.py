@@ -67,7 +67,7 @@ def describe_problem(answer: CommandAnswer) -> str:
 
 
 def hide_folders(text: str, folders: Mapping[Path, str]) -> str:
-    """Return a text in which folders of this machine have other names; what is in one of no name begins inside.
+    """Return a text in which folders of this machine have other names; what lies in one of no name has none.
 
     What a store holds goes to others, to whom the folders of this machine say nothing.
     """

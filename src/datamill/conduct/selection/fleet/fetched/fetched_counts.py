@@ -54,7 +54,9 @@ def keep_counts(
                 continue
             problem = _explain(part, settings)
             if problem:
-                told = hide_folders(f"{known[name].command}: {problem}", {place: "", place.parent / "here": HERE})
+                told = hide_folders(
+                    f"{known[name].command}: {problem}", {place: "", place.parent / "here": HERE}
+                )
                 count = WorkCount(program.name, name, None, told, way=COUNTED_WAY)
             else:
                 seen = {item: str(item) for item in paths.values()}
