@@ -120,3 +120,22 @@ def test_data_that_are_reached_through_data_are_reached():
     assert (features["own.data_changed"], features["own.data_reached"]) == (1.0, 1.0)
     features = read_features(Evidence(changes, make_profile(far=(1, 10))))
     assert (features["own.data_changed"], features["own.data_reached"]) == (1.0, 0.0)
+
+
+def test_a_function_that_uses_changed_data_counts_as_edited_as_far_as_can_be():
+    def read(last: int) -> FunctionTable:
+        data = (DataObject("weights", f"ends with {last}", 8),)
+        return make_table(
+            make_function("sum", refers_to=("weights",)),
+            make_function("far", f"code {last}", 9 + last),
+            data=data,
+        )
+
+    changes = compare_tables(read(1), read(2))
+    features = read_features(Evidence(changes, make_profile(sum=(1, 30), far=(1, 70))))
+    assert features["own.changed_share_executed"] == 1.0
+    assert features["own.edit_weight"] == pytest.approx((30 + 70 * 0.1) / 100)
+    # Which way, nothing tells.
+    assert features["own.signed_edit"] == pytest.approx(0.7 / 11)
+    features = read_features(Evidence(changes, make_profile(far=(1, 70))))
+    assert features["own.edit_weight"] == pytest.approx(0.1)

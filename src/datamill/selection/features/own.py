@@ -22,8 +22,10 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     """Return features of a pair of versions and a benchmark by name.
 
     - `changed_share_static`: share of static instructions of the old version that lie in changed functions
-    - `changed_share_executed`: share of executed instructions that changed functions executed
-    - `edit_weight`: the same, each function weighted by how far its length changed, at most 100%
+    - `changed_share_executed`: share of executed instructions that changed functions executed, and those that
+      use changed data: their work is another one, as if a constant in their code had changed
+    - `edit_weight`: the same, each function weighted by how far its length changed, at most 100%, and by that
+      where it uses changed data, since nothing tells how far these change its work
     - `signed_edit`: the same with the sign of the change of length, which tells the direction
     - `reached_changed`: changed functions that the benchmark reached
     - `loops_changed`: how many loops came or went in changed functions that it reached
@@ -44,13 +46,18 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     callers = find_users(changes.old, {*data, *(old.name for old, _ in evidence.changed)})
     calling = {caller for old, _ in evidence.changed for caller in callers.get(old.name, ())}
     using = {name: callers.get(name, frozenset()) & profile.reached for name in data}
+    gone = {function.name for function in evidence.deleted}
+    fed = sorted(frozenset().union(*using.values()) - {old.name for old, _ in reached} - gone)
     return {
         "changed_share_static": _divide(sum(old.instructions for old, _ in evidence.changed), static),
-        "changed_share_executed": _divide(sum(executed[old.name] for old, _ in reached), total),
+        "changed_share_executed": _divide(
+            sum(executed[old.name] for old, _ in reached) + sum(executed[name] for name in fed), total
+        ),
         "edit_weight": _divide(
             sum(
                 executed[old.name] * min(measure_length_change(old, new), 100.0) / 100 for old, new in reached
-            ),
+            )
+            + sum(executed[name] for name in fed),
             total,
         ),
         "signed_edit": _divide(
