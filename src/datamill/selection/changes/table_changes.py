@@ -98,7 +98,7 @@ def compare_tables(old: FunctionTable, new: FunctionTable) -> TableChanges:
         raise InputError(
             f"its digests are of version {old.form}, those of the other of version {new.form}",
             where="the old table",
-            remedy="Read both programs with the same version of datamill.",
+            remedy="Read both with the same version of datamill. Collect a store of an older one anew.",
         )
     matches = match_functions(old.functions, new.functions)
     names = {before.name: after.name for before, after in matches.pairs}
