@@ -1,5 +1,7 @@
 //! What named data hold, without where they and what they point to lie.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
 use super::form::Reference;
@@ -26,6 +28,7 @@ pub(super) struct Held {
     /// Where it names functions and data of this program: position and bytes.
     names: Vec<(usize, usize)>,
     refers_to: Vec<Reference>,
+    noted: HashSet<Reference>,
 }
 
 impl Held {
@@ -33,6 +36,7 @@ impl Held {
         self.form.clear();
         self.names.clear();
         self.refers_to.clear();
+        self.noted.clear();
     }
 
     fn named(&mut self, kind: u8, name: &str, offset: u64) {
@@ -46,7 +50,7 @@ impl Held {
     }
 
     fn note(&mut self, reference: Reference) {
-        if !self.refers_to.contains(&reference) {
+        if self.noted.insert(reference) {
             self.refers_to.push(reference);
         }
     }

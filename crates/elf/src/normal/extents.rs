@@ -1,5 +1,7 @@
 //! How far constants without a name go: to the next place that anything refers to.
 
+use std::collections::HashSet;
+
 use super::data::{Held, write};
 use super::form::{Read, Used};
 use crate::digest::mix;
@@ -68,11 +70,14 @@ fn list_pointed(layout: &Layout<'_>) -> impl Iterator<Item = u64> {
 pub(crate) fn add_held(layout: &Layout<'_>, starts: &[u64], reads: &mut [Read], used: &Used) {
     let mut open = used.open.as_slice();
     let mut held = Held::default();
+    let mut seen = HashSet::new();
     for read in reads {
         let (own, rest) = open.split_at(read.open);
         open = rest;
         held.clear();
-        for address in own {
+        seen.clear();
+        // Each once: together they are then no longer than the sections.
+        for address in own.iter().filter(|address| seen.insert(**address)) {
             let end = find_end(layout, starts, *address);
             write(layout, *address, end, &mut held);
         }

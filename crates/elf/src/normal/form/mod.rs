@@ -14,7 +14,7 @@ use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
 
 /// What a function calls or takes the address of, by its index among those of its kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reference {
     Function(usize),
     Object(usize),
