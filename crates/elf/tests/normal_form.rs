@@ -199,9 +199,12 @@ fn a_changed_entry_of_a_table_without_a_name_changes_the_function_that_uses_it()
 
 #[test]
 fn code_without_symbols_that_only_moves_keeps_its_digest() {
-    let filler = "__attribute__((used, noinline)) static int filler(int x) { static int seen[77]; seen[x] = x; \
-                  return x * 3 + seen[5]; } const int more[99] = {1, 2}; int zeros[1234]; int set[33] = {7};";
-    for target in [TARGETS[0], TARGETS[2], TARGETS[3]]
+    // What nothing refers to would belong to what lies before it.
+    let filler = "int set[33] = {7}; static const int more[99] = {1, 2}; int zeros[1234]; \
+                  __attribute__((used, noinline)) static int filler(int x) { static int seen[77]; seen[x] = x; \
+                  return x * 3 + seen[5] + set[x] + more[x]; }";
+    // Not the C library, of which three functions use data that nothing refers to.
+    for target in [TARGETS[0], TARGETS[2]]
         .iter()
         .filter(|target| target.is_here())
     {

@@ -108,5 +108,8 @@ fn find_end(layout: &Layout<'_>, starts: &[u64], address: u64) -> u64 {
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |last| last + 1);
-    address + length as u64
+    // A pointer may end with zeros.
+    let width = layout.image.machine.pointer() as u64;
+    let whole = (address + length as u64).next_multiple_of(width);
+    whole.min(address + bytes.len() as u64)
 }
