@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from made.selection.selection_records import make_function, make_profile, make_table
+from msgspec.structs import replace
 
 from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features
@@ -139,3 +140,14 @@ def test_a_function_that_uses_changed_data_counts_as_edited_as_far_as_can_be():
     assert features["own.signed_edit"] == pytest.approx(0.7 / 11)
     features = read_features(Evidence(changes, make_profile(far=(1, 70))))
     assert features["own.edit_weight"] == pytest.approx(0.1)
+
+
+def test_what_symbols_that_are_missing_hide_may_reach_anything():
+    old, new = (
+        replace(make_table(make_function("work"), content=content), lost=("no symbol table",))
+        for content in ("one", "other")
+    )
+    features = read_features(Evidence(compare_tables(old, new), make_profile(work=(1, 9))))
+    assert (features["own.data_reached"], features["own.edit_weight"]) == (1.0, 1.0)
+    features = read_features(Evidence(compare_tables(old, old), make_profile(work=(1, 9))))
+    assert (features["own.data_reached"], features["own.edit_weight"]) == (0.0, 0.0)

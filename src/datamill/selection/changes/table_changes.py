@@ -76,6 +76,12 @@ class TableChanges:
         touched = self.of_fate("changed", "new", "deleted")
         return bool(touched or self.data or self.build) or nameless
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the programs differ in what cannot be seen, since symbols are missing."""
+        told = self.functions or self.data or self.build
+        return not told and self.old.content != self.new.content and bool(self.old.lost or self.new.lost)
+
     def of_fate(self, *fates: FunctionFate) -> tuple[FunctionChange, ...]:
         """Return the functions of which that became."""
         return tuple(change for change in self.functions if change.fate in fates)

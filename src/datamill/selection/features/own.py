@@ -48,6 +48,9 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     using = {name: callers.get(name, frozenset()) & profile.reached for name in data}
     gone = {function.name for function in evidence.deleted}
     fed = sorted(frozenset().union(*using.values()) - {old.name for old, _ in reached} - gone)
+    if changes.is_hidden:
+        # Data without names, which anything may use.
+        fed = sorted(executed)
     return {
         "changed_share_static": _divide(sum(old.instructions for old, _ in evidence.changed), static),
         "changed_share_executed": _divide(
@@ -74,7 +77,7 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
         "callees_changed": float(sum(set(old.calls) != set(new.calls) for old, new in reached)),
         "callers_hot": max((_divide(executed.get(name, 0), total) for name in calling), default=0.0),
         "data_changed": float(len(changes.data)),
-        "data_reached": float(sum(bool(who) for who in using.values())),
+        "data_reached": float(sum(bool(who) for who in using.values()) + changes.is_hidden),
         "lines_only": float(len(changes.of_fate("lines"))),
         "renamed": float(len(changes.of_fate("renamed"))),
         "build_changed": float(bool(changes.build)),
