@@ -3,10 +3,7 @@
 use super::{Form, UNKNOWN};
 use crate::image::Machine;
 use crate::image::layout::{Layout, Target};
-use crate::normal::texts::{names_source, text_in, without_folder};
-
-/// Shorter texts may be numbers of a table: small ones have zeros in their upper bytes.
-const LEAST_TEXT: usize = 4;
+use crate::normal::texts::{may_be_numbers, names_source, text_in, without_folder};
 
 impl Form {
     /// A nameless constant by what it holds.
@@ -28,7 +25,7 @@ impl Form {
             self.bytes.push(b'"');
             self.bytes.extend_from_slice(shown);
             self.bytes.push(0);
-            if text.len() < LEAST_TEXT {
+            if may_be_numbers(bytes, text.len()) {
                 self.open(layout, address);
             }
             return;
