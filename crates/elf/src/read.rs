@@ -11,7 +11,7 @@ use crate::image::slots::read_slots;
 use crate::image::symbols::{Place, symbols_of};
 use crate::image::{Image, build};
 use crate::names::{shown, tell_apart};
-use crate::normal::{Form, content_of, read_function};
+use crate::normal::{Form, add_held, content_of, list_starts, read_function};
 use crate::table::{FORM, FunctionTable};
 use crate::trouble::Trouble;
 use crate::write::{Names, Piece, quote, quote_all, write_data, write_functions};
@@ -66,7 +66,8 @@ pub(crate) fn write_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<Vec<u8>,
                 "no symbol table: functions that nothing outside calls have no names".to_owned(),
             );
             lost.push(
-                "no symbol table: data without names are left out, changed or not".to_owned(),
+                "no symbol table: changed data show in the functions that use them, if at all"
+                    .to_owned(),
             );
         } else if symbols.functions.is_empty() {
             lost.push("neither symbols nor unwinding tables: no functions".to_owned());
@@ -116,7 +117,7 @@ pub(crate) fn write_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<Vec<u8>,
 }
 
 fn read_pieces(layout: &Layout<'_>) -> Vec<Piece> {
-    part(&layout.functions)
+    let mut pieces: Vec<Piece> = part(&layout.functions)
         .into_par_iter()
         .map_init(
             || Form::new(layout),
@@ -128,7 +129,14 @@ fn read_pieces(layout: &Layout<'_>) -> Vec<Piece> {
                 used: form.take_used(),
             },
         )
-        .collect()
+        .collect();
+    if pieces.iter().any(|piece| !piece.used.open.is_empty()) {
+        let starts = list_starts(layout, pieces.iter().map(|piece| &piece.used));
+        pieces
+            .par_iter_mut()
+            .for_each(|piece| add_held(layout, &starts, &mut piece.reads, &piece.used));
+    }
+    pieces
 }
 
 /// Functions in rows of about the same number of bytes.

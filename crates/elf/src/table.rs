@@ -72,10 +72,16 @@ pub struct DataObject {
     pub name: String,
     /// Digest of what it holds, pointers by what they point to; of data that begin as zeros, of their size.
     pub content: String,
+    /// The same with names of what pointers lead to left out, which a renaming changes; null where they lead to none.
+    #[serde(default)]
+    pub content_without_names: Option<String>,
     /// Bytes.
     pub size: u64,
     /// The section that holds it.
     pub section: String,
+    /// Named data and functions that its pointers lead to, each once, in their order.
+    #[serde(default)]
+    pub refers_to: Vec<String>,
 }
 
 /// How the program was built.
@@ -95,4 +101,4 @@ pub struct Build {
 pub type Library = String;
 
 /// The version of the normal form that this crate writes.
-pub(crate) const FORM: u32 = 1;
+pub(crate) const FORM: u32 = 2;

@@ -94,10 +94,14 @@ pub(crate) fn write_data(data: &[Content<'_>], names: &Names) -> Vec<u8> {
         out.extend_from_slice(b"{\"name\":");
         out.extend_from_slice(name.as_bytes());
         write_digest(&mut out, "content", content.digest);
+        if let Some(digest) = content.without_names {
+            write_digest(&mut out, "content_without_names", digest);
+        }
         write_key(&mut out, "size");
         write_number(&mut out, content.size);
         write_key(&mut out, "section");
         out.extend_from_slice(quote(content.section).as_bytes());
+        write_references(&mut out, "refers_to", &content.refers_to, names);
         out.push(b'}');
     }
     out

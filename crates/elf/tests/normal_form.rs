@@ -2,6 +2,8 @@
 
 mod compiled;
 
+use std::collections::BTreeSet;
+
 use compiled::{Program, TARGETS, Target, function};
 use datamill_elf::FunctionTable;
 
@@ -160,6 +162,111 @@ fn a_changed_table_changes_the_data_and_no_code() {
                 .refers_to
                 .contains(&"weights".to_owned())
         );
+    }
+}
+
+/// Digests of the functions of a program without symbols.
+fn digests(program: &Program) -> BTreeSet<String> {
+    program.tool("strip", &["program"]);
+    let functions = program.table().functions;
+    functions
+        .into_iter()
+        .map(|function| function.code)
+        .collect()
+}
+
+#[test]
+fn a_changed_entry_of_a_table_without_a_name_changes_the_function_that_uses_it() {
+    // Small numbers look like short texts, and begin with zeros.
+    for (from, to) in [
+        ("{3, 1, 4, 1, 5, 9}", "{3, 1, 4, 1, 5, 8}"),
+        ("{0, 1, 4, 1, 5, 9}", "{0, 1, 4, 1, 5, 8}"),
+        ("{65, 0, 4, 1, 5, 9}", "{65, 0, 4, 1, 5, 8}"),
+    ] {
+        let [old, new] = [from, to].map(|table| SOURCE.replace("{3, 1, 4, 1, 5, 9}", table));
+        for target in [TARGETS[0], TARGETS[2], TARGETS[3]]
+            .iter()
+            .filter(|target| target.is_here())
+        {
+            let (old, new) = (build(target, &old), build(target, &new));
+            let name = function(&old.table(), "sum").code.clone();
+            assert_eq!(name, function(&new.table(), "sum").code, "a named table");
+            let (old, new) = (digests(&old), digests(&new));
+            assert_eq!(new.difference(&old).count(), 1, "{from} on {target:?}");
+        }
+    }
+}
+
+#[test]
+fn code_without_symbols_that_only_moves_keeps_its_digest() {
+    // What nothing refers to would belong to what lies before it.
+    let filler = "int set[33] = {7}; static const int more[99] = {1, 2}; int zeros[1234]; \
+                  __attribute__((used, noinline)) static int filler(int x) { static int seen[77]; seen[x] = x; \
+                  return x * 3 + seen[5] + set[x] + more[x]; }";
+    // Not the C library, of which three functions use data that nothing refers to.
+    for target in [TARGETS[0], TARGETS[2]]
+        .iter()
+        .filter(|target| target.is_here())
+    {
+        let old = digests(&build(target, SOURCE));
+        let new = digests(&target.compile(&[("filler.c", filler), ("program.c", SOURCE)], &[]));
+        assert_eq!(
+            old.difference(&new).collect::<Vec<_>>(),
+            Vec::<&String>::new(),
+            "{target:?}"
+        );
+    }
+}
+
+#[test]
+fn a_table_that_is_copied_changes_the_function_that_copies_it() {
+    let copied = |last: u32| {
+        let table: Vec<String> = (0..47)
+            .map(|index| (index * index % 41).to_string())
+            .collect();
+        format!(
+            "volatile int heard; __attribute__((noinline)) int copied(int k) {{ int table[48] = {{{}, {last}}}; \
+             table[k & 31] += heard; return table[(k + heard) % 48]; }}\nint main(void) {{ return copied(heard); }}",
+            table.join(", ")
+        )
+    };
+    for target in [TARGETS[0], TARGETS[2]]
+        .iter()
+        .filter(|target| target.is_here())
+    {
+        let (old, new) = (
+            build(target, &copied(3)).table(),
+            build(target, &copied(4)).table(),
+        );
+        assert_eq!(changed(&old, &new), ["copied"], "{target:?}");
+    }
+}
+
+#[test]
+fn data_tell_what_their_pointers_lead_to() {
+    let source = "static const int far[3] = {1, 2, 3}; struct way { const int *to; int (*by)(int); };\n\
+                  static int go(int x) { return x * 3; }\n\
+                  struct way way = {far, go}; int main(int n) { return way.by(way.to[n & 1]); }";
+    for target in TARGETS.iter().filter(|target| target.is_here()) {
+        if target.machine == "i386" {
+            continue;
+        }
+        let table = build(target, source).table();
+        let way = table.data.iter().find(|data| data.name == "way");
+        assert_eq!(
+            way.expect("named data").refers_to,
+            ["far", "go"],
+            "{target:?}"
+        );
+        let renamed = build(target, &source.replace("go", "walk")).table();
+        let content = |table: &FunctionTable| {
+            let way = table.data.iter().find(|data| data.name == "way");
+            let way = way.expect("named data");
+            (way.content.clone(), way.content_without_names.clone())
+        };
+        let ((first, nameless), (second, other)) = (content(&table), content(&renamed));
+        assert_ne!(first, second);
+        assert!(nameless.is_some() && nameless == other, "{target:?}");
     }
 }
 

@@ -67,7 +67,9 @@ def project(tmp_path_factory):
     """A repository whose history was collected and learnt from."""
     folder = tmp_path_factory.mktemp("project")
     git(folder, "init", "--quiet", "--initial-branch", "main")
-    (folder / "Makefile").write_text("program: main.c\n\tgcc -O1 -DROUNDS=20000 -o program main.c\n")
+    (folder / "Makefile").write_text(
+        "program: main.c\n\tgcc -O1 -DROUNDS=20000 -o program $(CURDIR)/main.c\n"
+    )
     (folder / ".gitignore").write_text("program\n")
     for subject, functions in COMMITS.items():
         (folder / "main.c").write_text(functions + SOURCE)
@@ -88,6 +90,8 @@ def project(tmp_path_factory):
     # Two versions differ in a comment only: their programs are one, which was measured once.
     assert told["collection"]["programs"] == 4
     assert told["collection"]["observations"] == 4 * 5
+    kept = folder / ".datamill" / "selection"
+    assert not [file.name for file in kept.glob("*.json") if str(folder) in file.read_text()]
     ask("train", folder, "--truth", "instructions", "--predictor", "perphecy")
     return folder
 

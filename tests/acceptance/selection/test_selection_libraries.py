@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -81,7 +82,16 @@ def test_a_command_that_fails_under_the_profiler_is_quoted_not_the_profiler(tmp_
 
 
 def test_the_terminal_s_variables_change_no_count(monkeypatch):
-    count = count_command(["/bin/true"], []).instructions
+    count = count_command(["/bin/true"], [Path("/bin/true")]).instructions
     for number in range(30):
         monkeypatch.setenv(f"OF_THIS_TERMINAL_{number}", "some text")
-    assert count_command(["/bin/true"], []).instructions == count > 10_000
+    assert count_command(["/bin/true"], [Path("/bin/true")]).instructions == count > 10_000
+
+
+def test_a_process_that_executes_no_program_is_not_counted():
+    alone = count_command(["/bin/true"], [Path("/bin/true")]).instructions
+    driver = "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); done; /bin/true; exit 0"
+    driven = count_command(["/bin/sh", "-c", driver], [Path("/bin/true")]).instructions
+    # The shell sets two variables of its own, each of which costs some 450 instructions.
+    assert driven == pytest.approx(alone, abs=2000)
+    assert count_command(["/bin/true"], [Path("/bin/sh")]).instructions == 0

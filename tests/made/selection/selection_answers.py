@@ -124,7 +124,7 @@ def evaluate(*_: object) -> StoreEvaluation:
         indicators=trace_indicators(CASES),
         overlap=(("bench", "other", 0.5),),
         commits={order: str(order) for order in range(25)},
-        sizes=SizeCheck(0.9, bound_rate(9, 10), bound_rate(2, 3)),
+        sizes=SizeCheck(0.9, bound_rate(9, 10), bound_rate(3, 8), bound_rate(2, 3), bound_rate(5, 7)),
         warnings=("small",),
     )
 

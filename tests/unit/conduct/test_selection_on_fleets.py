@@ -140,7 +140,11 @@ def test_a_benchmark_that_could_not_be_counted_says_why_and_by_which_machine(tmp
     )
     parts = {
         "0": {"benchmark": "it's quick", "status": "0\n", "said": "", "counts.1": callgrind},
-        "1": {"benchmark": "piped", "status": "3\n", "said": "==1== valgrind\nno data\n"},
+        "1": {
+            "benchmark": "piped",
+            "status": "3\n",
+            "said": "==1== valgrind\nno /selection/here/data for /selection/program/bin/tool\n",
+        },
         "2": {"benchmark": "of other settings", "status": "0\n", "said": ""},
     }
     for number, files in parts.items():
@@ -155,7 +159,7 @@ def test_a_benchmark_that_could_not_be_counted_says_why_and_by_which_machine(tmp
     good, bad = store.read_counts()
     assert (good.benchmark, good.instructions, good.machine) == ("it's quick", 75, "bench-1")
     assert (bad.instructions, bad.machine) == (None, "bench-1")
-    assert bad.failure.endswith('ends with status 3 under valgrind; it said: "no data"')
+    assert bad.failure.endswith('ends with status 3 under valgrind; it said: "no {here}/data for bin/tool"')
     profiles = store.read_profiles(program.name)
     assert set(profiles) == {"it's quick"}
     work = profiles["it's quick"].functions["work"]

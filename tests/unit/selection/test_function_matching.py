@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from made.selection.selection_records import make_function
+from msgspec.structs import replace
 
 from datamill.selection.changes.match_functions import match_functions
 
@@ -44,3 +45,16 @@ def test_a_name_that_became_ambiguous_is_still_matched():
         make_function("swap (two.c)", "a"),
     ]
     assert name_pairs(old, new) == [("swap", "swap (two.c)")]
+
+
+def test_functions_without_symbols_are_matched_by_their_place():
+    def nameless(code):
+        return replace(make_function(f"nameless-{code}", code), symbol="")
+
+    old = [nameless("a"), nameless("b"), nameless("c"), make_function("last")]
+    found = match_functions(old, [nameless("a"), nameless("b2"), nameless("c"), make_function("last")])
+    assert [(one.code, other.code) for one, other in found.pairs if one.code != other.code] == [("b", "b2")]
+    assert (found.deleted, found.new) == ((), ())
+    # Where there are more than before, nothing tells which is which.
+    found = match_functions(old, [nameless("a"), nameless("b2"), nameless("d"), nameless("c"), old[3]])
+    assert ([one.code for one in found.deleted], [one.code for one in found.new]) == (["b"], ["b2", "d"])

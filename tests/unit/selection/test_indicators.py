@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import pytest
 from made.selection.selection_records import make_function, make_profile, make_table
+from msgspec.structs import replace
 
 from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features
 from datamill.selection.indicators.evidence import Evidence, measure_length_change
 from datamill.selection.indicators.registry import INDICATORS, read_indicators
 from datamill.selection.profiles.profile import FunctionCounts, Profile
-from datamill.selection.tables.function_table import DataObject
+from datamill.selection.tables.function_table import DataObject, FunctionTable
 
 
 def test_ranks_go_up_to_100_and_equal_functions_share_theirs():
@@ -103,3 +104,50 @@ def test_own_features_weigh_changes_by_what_was_executed(evidence):
     assert features["own.callers_hot"] == pytest.approx(900 / 1000)
     assert features["own.data_reached"] == 1.0
     assert features["own.is_identical"] == 0.0
+
+
+def test_data_that_are_reached_through_data_are_reached():
+    def read(last: int) -> FunctionTable:
+        data = (
+            DataObject("weights", f"ends with {last}", 8),
+            DataObject("way", "points to weights", 8, refers_to=("weights",)),
+            # Points to what it is pointed to by.
+            DataObject("first", "points to way", 8, refers_to=("way", "first")),
+        )
+        return make_table(make_function("sum", refers_to=("first",)), make_function("far"), data=data)
+
+    changes = compare_tables(read(9), read(8))
+    features = read_features(Evidence(changes, make_profile(sum=(1, 10))))
+    assert (features["own.data_changed"], features["own.data_reached"]) == (1.0, 1.0)
+    features = read_features(Evidence(changes, make_profile(far=(1, 10))))
+    assert (features["own.data_changed"], features["own.data_reached"]) == (1.0, 0.0)
+
+
+def test_a_function_that_uses_changed_data_counts_as_edited_as_far_as_can_be():
+    def read(last: int) -> FunctionTable:
+        data = (DataObject("weights", f"ends with {last}", 8),)
+        return make_table(
+            make_function("sum", refers_to=("weights",)),
+            make_function("far", f"code {last}", 9 + last),
+            data=data,
+        )
+
+    changes = compare_tables(read(1), read(2))
+    features = read_features(Evidence(changes, make_profile(sum=(1, 30), far=(1, 70))))
+    assert features["own.changed_share_executed"] == 1.0
+    assert features["own.edit_weight"] == pytest.approx((30 + 70 * 0.1) / 100)
+    # Which way, nothing tells.
+    assert features["own.signed_edit"] == pytest.approx(0.7 / 11)
+    features = read_features(Evidence(changes, make_profile(far=(1, 70))))
+    assert features["own.edit_weight"] == pytest.approx(0.1)
+
+
+def test_what_symbols_that_are_missing_hide_may_reach_anything():
+    old, new = (
+        replace(make_table(make_function("work"), content=content), lost=("no symbol table",))
+        for content in ("one", "other")
+    )
+    features = read_features(Evidence(compare_tables(old, new), make_profile(work=(1, 9))))
+    assert (features["own.data_reached"], features["own.edit_weight"]) == (1.0, 1.0)
+    features = read_features(Evidence(compare_tables(old, old), make_profile(work=(1, 9))))
+    assert (features["own.data_reached"], features["own.edit_weight"]) == (0.0, 0.0)

@@ -79,3 +79,14 @@ def test_a_table_survives_json():
     assert decode_table(encode_table(table), "table.json") == table
     with pytest.raises(InputError, match=r"table\.json: cannot be read as a table"):
         decode_table(b"{}", "table.json")
+
+
+def test_data_that_point_to_what_was_renamed_have_not_changed():
+    def read(name: str, to: str, rest: str = "rest") -> FunctionTable:
+        data = DataObject("way", f"{to} {rest}", 8, refers_to=(to,), content_without_names=rest)
+        return make_table(make_function(name, "code"), make_function("by"), data=(data,))
+
+    assert compare_tables(read("go", "go"), read("walk", "walk")).data == ()
+    # Another function of the same place, and other words beside it, are changes.
+    assert [item.name for item in compare_tables(read("go", "go"), read("go", "by")).data] == ["way"]
+    assert compare_tables(read("go", "go"), read("walk", "walk", "other")).data

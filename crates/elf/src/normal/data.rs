@@ -1,7 +1,10 @@
 //! What named data hold, without where they and what they point to lie.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
+use super::form::Reference;
 use super::texts::text_in;
 use crate::digest::mix;
 use crate::image::Holding;
@@ -11,8 +14,60 @@ use crate::image::slots::Slot;
 /// What is known of named data but their names.
 pub(crate) struct Content<'a> {
     pub(crate) digest: (u64, u64),
+    /// Without names of what pointers lead to; none where they lead to nothing with a name.
+    pub(crate) without_names: Option<(u64, u64)>,
     pub(crate) size: u64,
     pub(crate) section: &'a str,
+    pub(crate) refers_to: Vec<Reference>,
+}
+
+/// What data hold in the form in which it is compared.
+#[derive(Default)]
+pub(super) struct Held {
+    pub(super) form: Vec<u8>,
+    /// Where it names functions and data of this program: position and bytes.
+    names: Vec<(usize, usize)>,
+    refers_to: Vec<Reference>,
+    noted: HashSet<Reference>,
+}
+
+impl Held {
+    pub(super) fn clear(&mut self) {
+        self.form.clear();
+        self.names.clear();
+        self.refers_to.clear();
+        self.noted.clear();
+    }
+
+    fn named(&mut self, kind: u8, name: &str, offset: u64) {
+        self.form.push(kind);
+        if matches!(kind, b'F' | b'O') {
+            self.names.push((self.form.len(), name.len()));
+        }
+        self.form.extend_from_slice(name.as_bytes());
+        self.form.push(0);
+        self.form.extend_from_slice(&offset.to_le_bytes());
+    }
+
+    fn note(&mut self, reference: Reference) {
+        if self.noted.insert(reference) {
+            self.refers_to.push(reference);
+        }
+    }
+
+    fn without_names(&self) -> Option<(u64, u64)> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let mut rest = Vec::with_capacity(self.form.len());
+        let mut next = 0;
+        for &(position, length) in &self.names {
+            rest.extend_from_slice(&self.form[next..position]);
+            next = position + length;
+        }
+        rest.extend_from_slice(&self.form[next..]);
+        Some(mix(&rest))
+    }
 }
 
 /// Named data with their digests, in the order of their addresses.
@@ -24,32 +79,35 @@ pub(crate) fn content_of<'a>(layout: &Layout<'a>) -> Vec<Content<'a>> {
     layout
         .objects
         .par_iter()
-        .map_init(Vec::new, |form, place| {
-            form.clear();
+        .map_init(Held::default, |held, place| {
+            held.clear();
             let section = layout.image.section_at(place.start);
-            write(layout, place.start, place.end, form);
+            write(layout, place.start, place.end, held);
             Content {
-                digest: mix(form),
+                digest: mix(&held.form),
+                without_names: held.without_names(),
                 size: place.end - place.start,
                 section: section.map_or("", |section| section.name),
+                refers_to: held.refers_to.clone(),
             }
         })
         .collect()
 }
 
-fn write(layout: &Layout<'_>, start: u64, end: u64, form: &mut Vec<u8>) {
-    form.extend_from_slice(&(end - start).to_le_bytes());
+/// Adds what lies from `start` to `end`.
+pub(super) fn write(layout: &Layout<'_>, start: u64, end: u64, held: &mut Held) {
+    held.form.extend_from_slice(&(end - start).to_le_bytes());
     let bytes = layout.image.bytes_from(start).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(usize::try_from(end - start).unwrap_or(0))];
     if layout.image.movable {
-        write_filled(layout, bytes, start, form);
+        write_filled(layout, bytes, start, held);
     } else {
-        write_fixed(layout, bytes, start, form);
+        write_fixed(layout, bytes, start, held);
     }
 }
 
 /// Where the loader chooses the addresses, only words that it fills point to anything.
-fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>) {
+fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, held: &mut Held) {
     let width = layout.image.machine.pointer();
     let mut next = 0;
     for (address, slot) in layout.slots.between(start, start + bytes.len() as u64) {
@@ -57,24 +115,24 @@ fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8
         if !address.is_multiple_of(width as u64) || offset + width > bytes.len() {
             continue;
         }
-        form.extend_from_slice(&bytes[next..offset]);
-        point(layout, *slot, form);
+        held.form.extend_from_slice(&bytes[next..offset]);
+        point(layout, *slot, held);
         next = offset + width;
     }
-    form.extend_from_slice(&bytes[next..]);
+    held.form.extend_from_slice(&bytes[next..]);
 }
 
 /// Where the linker fixed addresses, each aligned word may be one.
-fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, form: &mut Vec<u8>) {
+fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, held: &mut Held) {
     let width = layout.image.machine.pointer();
     let unaligned = (start.wrapping_neg() % width as u64) as usize;
     let (head, words) = bytes.split_at(unaligned.min(bytes.len()));
-    form.extend_from_slice(head);
+    held.form.extend_from_slice(head);
     let mut address = start + head.len() as u64;
     for word in words.chunks(width) {
         match pointed(layout, address).filter(|_| word.len() == width) {
-            Some(target) => point(layout, target, form),
-            None => form.extend_from_slice(word),
+            Some(target) => point(layout, target, held),
+            None => held.form.extend_from_slice(word),
         }
         address += width as u64;
     }
@@ -111,31 +169,31 @@ fn is_label(layout: &Layout<'_>, address: u64, value: u64) -> bool {
         })
 }
 
-fn point(layout: &Layout<'_>, target: Slot, form: &mut Vec<u8>) {
-    let mut named = |kind: u8, name: &str, offset: u64| {
-        form.push(kind);
-        form.extend_from_slice(name.as_bytes());
-        form.push(0);
-        form.extend_from_slice(&offset.to_le_bytes());
-    };
+fn point(layout: &Layout<'_>, target: Slot, held: &mut Held) {
     let imports = layout.slots.imports();
     let address = match target {
-        Slot::Import(index) => return named(b'N', imports[index], 0),
+        Slot::Import(index) => return held.named(b'N', imports[index], 0),
         Slot::Here(address) => address,
     };
     match layout.resolve(address) {
-        Target::Function(index, offset) => named(b'F', &layout.function_stems[index], offset),
-        Target::Object(index, offset) => named(b'O', &layout.object_stems[index], offset),
-        Target::Import(index) => named(b'N', imports[index], 0),
+        Target::Function(index, offset) => {
+            held.note(Reference::Function(index));
+            held.named(b'F', &layout.function_stems[index], offset);
+        }
+        Target::Object(index, offset) => {
+            held.note(Reference::Object(index));
+            held.named(b'O', &layout.object_stems[index], offset);
+        }
+        Target::Import(index) => held.named(b'N', imports[index], 0),
         Target::Place(section) => {
-            named(b'S', section.name, 0);
+            held.named(b'S', section.name, 0);
             let bytes = layout.image.bytes_from(address).unwrap_or_default();
             if section.holding == Holding::Constant
                 && let Some(text) = text_in(bytes)
             {
-                form.extend_from_slice(text);
+                held.form.extend_from_slice(text);
             }
         }
-        Target::Nowhere => named(b'?', "", address),
+        Target::Nowhere => held.named(b'?', "", address),
     }
 }

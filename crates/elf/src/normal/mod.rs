@@ -5,8 +5,9 @@
 //! | call or jump to another function | the stem of its symbol, and how far into it |
 //! | jump inside the function | the number of the instruction that it reaches |
 //! | address of named data | the stem of the symbol, and how far into it |
-//! | address of a nameless constant | the text, the table of jumps, or as many bytes as are read; else 8 bytes |
-//! | address of other nameless data | the section's name |
+//! | address of a nameless constant | the text, the table of jumps, or as many bytes as are read; else all up to the next |
+//! | text that is the whole path of a source file | the file's name, since folders differ between machines |
+//! | address of other nameless data | the section's name; of `.data` also what it holds up to the next |
 //! | word that the loader fills | what it will hold |
 //! | instruction that does nothing | nothing, since compilers align loops with them |
 //! | all else | its bytes |
@@ -20,13 +21,17 @@
 //! address may seem to change when data move.
 //!
 //! Lost: on aarch64 where tables of jumps lead; on arm and riscv64 addresses that are put together in ways that
-//! `arm` and `riscv` do not follow, so that moved data may look like a change there; everywhere what a nameless table
-//! holds after its first 8 bytes, if its address is computed with, and the entries of a table of jumps after the second
-//! where no comparison before the jump says how many there are.
+//! `arm` and `riscv` do not follow, so that moved data may look like a change there, and what a nameless table holds there
+//! after its first 8 bytes; everywhere what nameless constants with pointers hold, and the entries of a table of jumps
+//! after the second where no comparison before the jump says how many there are.
+//!
+//! Where a nameless table ends nothing says. It is taken to go up to the next place that code or data refer to, at most
+//! 4096 bytes, without zeros at its end: code may seem to change where something behind it does that is never referred to.
 
 mod aarch64;
 mod arm;
 mod data;
+mod extents;
 mod form;
 mod lines;
 mod loops;
@@ -36,6 +41,7 @@ mod texts;
 mod x86;
 
 pub(crate) use data::{Content, content_of};
+pub(crate) use extents::{add_held, list_starts};
 pub(crate) use form::{Form, Read, Reference, Used};
 
 use crate::image::Machine;

@@ -34,6 +34,19 @@ const IS_TEXT: [bool; 256] = {
     table
 };
 
+/// Whether a text of so many bytes may be the first number of a table: small ones have zeros in their upper bytes.
+pub(super) fn may_be_numbers(bytes: &[u8], length: usize) -> bool {
+    match length {
+        // Mostly another text follows the empty one.
+        0 => bytes.get(1).is_none_or(|next| !IS_TEXT[usize::from(*next)]),
+        1 | 2 => bytes[length..]
+            .iter()
+            .take(4 - length)
+            .all(|byte| *byte == 0),
+        _ => false,
+    }
+}
+
 /// Whether a text names a source file, as `__FILE__` does.
 pub(super) fn names_source(text: &[u8]) -> bool {
     const ENDS: [&[u8]; 16] = [
@@ -48,9 +61,21 @@ pub(super) fn names_source(text: &[u8]) -> bool {
         && ENDS.iter().any(|end| text.ends_with(end))
 }
 
+/// The name of a source file without the folder of the machine that a whole path begins with.
+pub(super) fn without_folder(text: &[u8]) -> &[u8] {
+    let start = match text.first() {
+        Some(b'/') => text
+            .iter()
+            .rposition(|byte| *byte == b'/')
+            .map_or(0, |last| last + 1),
+        _ => 0,
+    };
+    &text[start..]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{names_source, text_in};
+    use super::{may_be_numbers, names_source, text_in, without_folder};
 
     #[test]
     fn texts_end_at_their_zero_and_hold_no_control_characters() {
@@ -70,5 +95,27 @@ mod tests {
         assert!(names_source(b"src/walk.c"));
         assert!(!names_source(b"see walk.c"));
         assert!(!names_source(b".c"));
+    }
+
+    #[test]
+    fn numbers_are_told_from_short_texts() {
+        for numbers in [
+            &[0, 0, 0, 0, 1, 0, 0, 0][..],
+            &[65, 0, 0, 0, 9],
+            &[0, 1, 2, 3],
+        ] {
+            let length = text_in(numbers).expect("seems a text").len();
+            assert!(may_be_numbers(numbers, length), "{numbers:?}");
+        }
+        for text in [&b"\0next"[..], b"A\0next", b"%d\n\0next"] {
+            let length = text_in(text).expect("a text").len();
+            assert!(!may_be_numbers(text, length), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_whole_path_is_the_same_file_in_another_folder() {
+        assert_eq!(without_folder(b"/home/a/walk.c"), b"walk.c");
+        assert_eq!(without_folder(b"src/walk.c"), b"src/walk.c");
     }
 }

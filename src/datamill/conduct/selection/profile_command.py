@@ -31,7 +31,10 @@ PASSED = ("LD_LIBRARY_PATH", "VALGRIND_LIB")
 
 @dataclass(frozen=True, slots=True)
 class CountedWork:
-    """What the processes of a command executed: counts by symbol of each program, and all instructions."""
+    """What the processes of a command executed: counts by symbol of each program.
+
+    `instructions` are all those of processes that execute a program, in libraries too.
+    """
 
     programs: Mapping[Path, dict[str, SymbolCounts]]
     instructions: int
@@ -138,14 +141,20 @@ def quote_last(written: bytes) -> str:
 
 
 def add_up_counts(files: Sequence[Path], programs: Mapping[Path, str]) -> CountedWork:
-    """Return the counts of all processes together, a file each; `programs` have their names in these."""
+    """Return the counts of all processes together, a file each; `programs` have their names in these.
+
+    A process that executes none of them adds nothing: what a load generator does, which waits for a server,
+    hardly is the same twice, and is not what changed.
+    """
     total: dict[Path, dict[str, SymbolCounts]] = {program: {} for program in programs}
     instructions = 0
     for file in files:
         lines = file.read_text(errors="replace").splitlines()
-        instructions += read_total(lines)
-        for program, name in programs.items():
-            for symbol, counts in read_callgrind(lines, name).items():
+        found = {program: read_callgrind(lines, name) for program, name in programs.items()}
+        if any(found.values()):
+            instructions += read_total(lines)
+        for program, symbols in found.items():
+            for symbol, counts in symbols.items():
                 kept = total[program].setdefault(symbol, SymbolCounts())
                 kept.calls += counts.calls
                 kept.instructions += counts.instructions

@@ -13,6 +13,7 @@ from datamill.report.tables.table import build_table
 from datamill.report.words.scales import round_interval, round_shares
 from datamill.selection.evaluation.rates import Area, OperatingPoint, Rate
 from datamill.selection.evaluation.savings import Savings
+from datamill.selection.evaluation.sizes import SizeCheck
 from datamill.selection.evaluation.store_evaluation import NamedEvaluation, StoreEvaluation
 
 _RULES = {
@@ -44,12 +45,23 @@ def summarize_evaluation(found: StoreEvaluation) -> list[str]:
             f"{format_count(found.sizes.within.n)} within their interval of "
             f"{format_share(found.sizes.confidence)}: {_tell_rate(found.sizes.within)}."
         )
-    if found.sizes.right.n:
-        sentences.append(
-            f"Predicted directions: {format_count(found.sizes.right.count)} of "
-            f"{format_count(found.sizes.right.n)} right, {_tell_rate(found.sizes.right)}."
-        )
+    if found.sizes.told.n:
+        sentences.append(_tell_directions(found.sizes))
     return sentences
+
+
+def _tell_directions(sizes: SizeCheck) -> str:
+    sentence = (
+        f"Directions: told of {format_count(sizes.told.count)} of {count_nouns(sizes.told.n, 'change')}"
+    )
+    if sizes.right.n:
+        sentence += f", right in {format_count(sizes.right.count)}, {_tell_rate(sizes.right)}"
+    if sizes.by_sign.n:
+        sentence += (
+            f"; the sign of the edit would be right in {format_count(sizes.by_sign.count)} of "
+            f"{format_count(sizes.by_sign.n)}, {_tell_rate(sizes.by_sign)}"
+        )
+    return f"{sentence}."
 
 
 def state_evaluation(found: StoreEvaluation) -> list[Part]:
@@ -151,7 +163,9 @@ def spell_evaluation(found: StoreEvaluation) -> str:
             "sizes": {
                 "confidence": found.sizes.confidence,
                 "within": _spell_rate(found.sizes.within),
+                "directions_told": _spell_rate(found.sizes.told),
                 "directions_right": _spell_rate(found.sizes.right),
+                "directions_by_sign": _spell_rate(found.sizes.by_sign),
             },
             "evaluations": [_spell_one(item, found.commits) for item in found.evaluations],
             "indicator_curves": [

@@ -76,6 +76,12 @@ class TableChanges:
         touched = self.of_fate("changed", "new", "deleted")
         return bool(touched or self.data or self.build) or nameless
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the programs differ in what cannot be seen, since symbols are missing."""
+        told = self.functions or self.data or self.build
+        return not told and self.old.content != self.new.content and bool(self.old.lost or self.new.lost)
+
     def of_fate(self, *fates: FunctionFate) -> tuple[FunctionChange, ...]:
         """Return the functions of which that became."""
         return tuple(change for change in self.functions if change.fate in fates)
@@ -98,7 +104,7 @@ def compare_tables(old: FunctionTable, new: FunctionTable) -> TableChanges:
         raise InputError(
             f"its digests are of version {old.form}, those of the other of version {new.form}",
             where="the old table",
-            remedy="Read both programs with the same version of datamill.",
+            remedy="Read both with the same version of datamill. Collect a store of an older one anew.",
         )
     matches = match_functions(old.functions, new.functions)
     names = {before.name: after.name for before, after in matches.pairs}
@@ -166,11 +172,18 @@ def _compare_data(
             yield DataChange("deleted", item, None)
             continue
         seen.add(other.name)
-        if (item.content, item.size) != (other.content, other.size):
+        if (item.content, item.size) != (other.content, other.size) and not _points_alike(item, other, names):
             yield DataChange("changed", item, other)
     for item in new:
         if item.name not in seen:
             yield DataChange("new", None, item)
+
+
+def _points_alike(before: DataObject, after: DataObject, names: dict[str, str]) -> bool:
+    """Whether all that differs is what that is called which pointers lead to, and which was renamed."""
+    if before.content_without_names is None or before.content_without_names != after.content_without_names:
+        return False
+    return _rename(before.refers_to, names) == after.refers_to
 
 
 def _compare_builds(old: FunctionTable, new: FunctionTable) -> tuple[str, ...]:

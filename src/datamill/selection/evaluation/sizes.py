@@ -11,9 +11,13 @@ from datamill.selection.evaluation.rates import Rate
 class SizeCheck:
     """Changes of which a size, and those of which a direction was told, by what was known before them.
 
-    `within`: their size lay in the interval of that `confidence`; `right`: the direction was the one told.
+    `within`: their size lay in the interval of that `confidence`. `told`: changes of which a direction was
+    told, and `right` those of them that had it. `by_sign`: changes that had the direction of the sign of the
+    edit, of those where it has one: what would be right if it always were told.
     """
 
     confidence: float
     within: Rate
+    told: Rate
     right: Rate
+    by_sign: Rate

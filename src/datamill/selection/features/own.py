@@ -22,8 +22,10 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     """Return features of a pair of versions and a benchmark by name.
 
     - `changed_share_static`: share of static instructions of the old version that lie in changed functions
-    - `changed_share_executed`: share of executed instructions that changed functions executed
-    - `edit_weight`: the same, each function weighted by how far its length changed, at most 100%
+    - `changed_share_executed`: share of executed instructions that changed functions executed, and those that
+      use changed data: their work is another one, as if a constant in their code had changed
+    - `edit_weight`: the same, each function weighted by how far its length changed, at most 100%, and by that
+      where it uses changed data, since nothing tells how far these change its work
     - `signed_edit`: the same with the sign of the change of length, which tells the direction
     - `reached_changed`: changed functions that the benchmark reached
     - `loops_changed`: how many loops came or went in changed functions that it reached
@@ -44,13 +46,21 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
     callers = find_users(changes.old, {*data, *(old.name for old, _ in evidence.changed)})
     calling = {caller for old, _ in evidence.changed for caller in callers.get(old.name, ())}
     using = {name: callers.get(name, frozenset()) & profile.reached for name in data}
+    gone = {function.name for function in evidence.deleted}
+    fed = sorted(frozenset().union(*using.values()) - {old.name for old, _ in reached} - gone)
+    if changes.is_hidden:
+        # Data without names, which anything may use.
+        fed = sorted(executed)
     return {
         "changed_share_static": _divide(sum(old.instructions for old, _ in evidence.changed), static),
-        "changed_share_executed": _divide(sum(executed[old.name] for old, _ in reached), total),
+        "changed_share_executed": _divide(
+            sum(executed[old.name] for old, _ in reached) + sum(executed[name] for name in fed), total
+        ),
         "edit_weight": _divide(
             sum(
                 executed[old.name] * min(measure_length_change(old, new), 100.0) / 100 for old, new in reached
-            ),
+            )
+            + sum(executed[name] for name in fed),
             total,
         ),
         "signed_edit": _divide(
@@ -67,7 +77,7 @@ def read_own_features(evidence: Evidence) -> dict[str, float]:
         "callees_changed": float(sum(set(old.calls) != set(new.calls) for old, new in reached)),
         "callers_hot": max((_divide(executed.get(name, 0), total) for name in calling), default=0.0),
         "data_changed": float(len(changes.data)),
-        "data_reached": float(sum(bool(who) for who in using.values())),
+        "data_reached": float(sum(bool(who) for who in using.values()) + changes.is_hidden),
         "lines_only": float(len(changes.of_fate("lines"))),
         "renamed": float(len(changes.of_fate("renamed"))),
         "build_changed": float(bool(changes.build)),

@@ -7,12 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from datamill.experiment.messages.numbers import format_share
 from datamill.selection.changes.table_changes import TableChanges, compare_tables
 from datamill.selection.features.vector import read_features
 from datamill.selection.history.pair_cases import describe_distance, make_case
 from datamill.selection.history.records import Observation, Version, WorkCount
 from datamill.selection.history.settings import SelectionSettings, TruthSetting
-from datamill.selection.history.truth import UNKNOWN, Truth, judge_counts, judge_times
+from datamill.selection.history.truth import (
+    UNKNOWN,
+    Truth,
+    find_threshold,
+    judge_counts,
+    judge_times,
+    measure_spread,
+)
 from datamill.selection.indicators.evidence import Evidence
 from datamill.selection.predictors.case import Case
 from datamill.selection.profiles.profile import Profile
@@ -61,14 +69,32 @@ class Collection:
     def _counted(self) -> Mapping[tuple[str, str], WorkCount]:
         return {(item.program, item.benchmark): item for item in self.counts}
 
+    @cached_property
+    def spreads(self) -> Mapping[str, float]:
+        """By which share two counts of one program differed at most, by benchmark."""
+        return {
+            name: measure_spread(item for item in self.counts if item.benchmark == name)
+            for name in self.benchmarks
+        }
+
+    def warn_of_spread(self, setting: TruthSetting) -> list[str]:
+        """Say which counts differ from themselves by as much as what is to be seen."""
+        if setting.rule != "instructions":
+            return []
+        return [
+            f"two counts of one program differed by {format_share(spread)} in {name}: "
+            "what differs by no more counts as unchanged"
+            for name, spread in self.spreads.items()
+            if spread >= find_threshold(setting)
+        ]
+
     def judge(self, old: str, new: str, benchmark: str, setting: TruthSetting) -> Truth:
         """Say whether a benchmark changed from one program to another; a program does not change itself."""
         if old == new:
             return Truth(False, 1.0)
         if setting.rule == "instructions":
-            return judge_counts(
-                self._counted.get((old, benchmark)), self._counted.get((new, benchmark)), setting
-            )
+            counts = self._counted.get((old, benchmark)), self._counted.get((new, benchmark))
+            return judge_counts(*counts, setting, self.spreads.get(benchmark, 0.0))
         before, after = self._measured.get((old, benchmark)), self._measured.get((new, benchmark))
         return judge_times(before, after, setting) if before and after else UNKNOWN
 

@@ -63,7 +63,10 @@ def join_tables(tables: Mapping[str, FunctionTable], *, is_labelled: bool = Fals
             )
             for item in table.functions
         ]
-        data += [msgspec.structs.replace(item, name=place(item.name)) for item in table.data]
+        data += [
+            msgspec.structs.replace(item, name=place(item.name), refers_to=tuple(map(place, item.refers_to)))
+            for item in table.data
+        ]
     every = [table for _, table in sorted(tables.items())]
     first = every[0]
     return FunctionTable(

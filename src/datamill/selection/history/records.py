@@ -64,14 +64,16 @@ class Observation(msgspec.Struct, frozen=True):
     machine: str = ""
 
 
-#: How instructions are counted today: with the same variables everywhere. Before, with the caller's.
-COUNTED_WAY = 2
+#: How instructions are counted today: of processes that execute the programs, with the same variables
+#: everywhere. In way 2 load generators and scripts counted too, in way 1 with the variables of the caller.
+COUNTED_WAY = 3
 
 
 class WorkCount(msgspec.Struct, frozen=True):
-    """Instructions that all processes of a benchmark executed, as the profiler counted them on `machine`.
+    """Instructions that a benchmark's processes executed, as the profiler counted them on `machine`.
 
-    `way` is how: counts of two ways differ where the program does not.
+    Those processes are meant that execute the programs. `way` is how it was counted: counts of two ways
+    differ where the program does not. `again` is what a second count gave; None where there was none.
     """
 
     program: str
@@ -80,3 +82,4 @@ class WorkCount(msgspec.Struct, frozen=True):
     failure: str = ""
     machine: str = ""
     way: int = 1
+    again: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,18 +43,35 @@ def find_threshold(setting: TruthSetting) -> float:
     return COUNT_THRESHOLD if setting.rule == "instructions" else TIME_THRESHOLD
 
 
-def judge_counts(old: WorkCount | None, new: WorkCount | None, setting: TruthSetting) -> Truth:
-    """Compare instructions that all processes of a benchmark executed: changed from the threshold on.
+def measure_spread(counts: Iterable[WorkCount]) -> float:
+    """Return by which share counts of one program differed at most, of those that were counted twice."""
+    return max(
+        (
+            abs(item.again - item.instructions) / item.instructions
+            for item in counts
+            if item.again is not None and item.instructions
+        ),
+        default=0.0,
+    )
 
-    Nothing is said where different machines counted, whose libraries do the same in other instructions, or
-    where they were counted in another way.
+
+def judge_counts(
+    old: WorkCount | None, new: WorkCount | None, setting: TruthSetting, spread: float = 0.0
+) -> Truth:
+    """Compare instructions that a benchmark executed: changed from the threshold on.
+
+    `spread` is by which share two counts of one program differed: what differs by no more has not changed,
+    as far as is known. Of n programs that were counted twice, counts of another differ by more than all of
+    them with a probability of 1 / (n + 1). Nothing is said where different machines counted, whose libraries
+    do the same in other instructions, or where they were counted in another way.
     """
     if old is None or new is None or not old.instructions or new.instructions is None:
         return UNKNOWN
     if (old.machine, old.way) != (new.machine, new.way):
         return UNKNOWN
-    changed = abs(new.instructions - old.instructions) >= find_threshold(setting) * old.instructions
-    return Truth(changed, new.instructions / old.instructions)
+    apart, threshold = abs(new.instructions - old.instructions), find_threshold(setting)
+    changed = apart >= threshold * old.instructions and apart > spread * old.instructions
+    return Truth(changed, new.instructions / old.instructions, changed or spread < threshold)
 
 
 def judge_times(old: Sequence[Observation], new: Sequence[Observation], setting: TruthSetting) -> Truth:

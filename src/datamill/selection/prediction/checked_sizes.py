@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from datamill.selection.evaluation.rates import bound_rate
 from datamill.selection.evaluation.sizes import SizeCheck
-from datamill.selection.prediction.direction import learn_direction
+from datamill.selection.prediction.direction import FEATURE, learn_direction
 from datamill.selection.prediction.magnitude import CONFIDENCE, learn_magnitude
 from datamill.selection.predictors.case import Case, keep_labelled
 
@@ -18,19 +18,30 @@ def check_sizes(cases: Sequence[Case], *, first: int) -> SizeCheck:
     """
     labelled = keep_labelled(cases)
     sizes: list[bool] = []
-    directions: list[bool] = []
+    told_right: list[bool] = []
+    by_sign: list[bool] = []
+    changes = 0
     for order in sorted({case.new_order for case in labelled if case.changed and case.new_order >= first}):
         known = [case for case in labelled if case.new_order < order]
         magnitude, direction = learn_magnitude(known), learn_direction(known)
         for case in labelled:
             if case.new_order != order or not case.changed or case.ratio is None or case.ratio == 1:
                 continue
+            changes += 1
             if magnitude is not None:
-                told = magnitude.tell(case.features)
-                sizes.append(told.low <= abs(case.ratio - 1) <= told.high)
+                size = magnitude.tell(case.features)
+                sizes.append(size.low <= abs(case.ratio - 1) <= size.high)
+            is_slower = case.ratio > 1
             side = direction.tell(dict(case.features))
             if side != "unknown":
-                directions.append((case.ratio > 1) == (side == "slower"))
+                told_right.append(is_slower == (side == "slower"))
+            edit = case.features.get(FEATURE, 0.0)
+            if edit:
+                by_sign.append(is_slower == (edit > 0))
     return SizeCheck(
-        CONFIDENCE, bound_rate(sum(sizes), len(sizes)), bound_rate(sum(directions), len(directions))
+        CONFIDENCE,
+        within=bound_rate(sum(sizes), len(sizes)),
+        told=bound_rate(len(told_right), changes),
+        right=bound_rate(sum(told_right), len(told_right)),
+        by_sign=bound_rate(sum(by_sign), len(by_sign)),
     )

@@ -37,12 +37,18 @@ class Function(msgspec.Struct, frozen=True, gc=False):
 
 
 class DataObject(msgspec.Struct, frozen=True, gc=False):
-    """Data with a name, a digest of what they hold, their size in bytes, and the section that holds them."""
+    """Data with a name, a digest of what they hold, their size in bytes, and the section that holds them.
+
+    `refers_to` are named data and functions that their pointers lead to, each once, in their order;
+    `content_without_names` leaves their names out (None where there are none).
+    """
 
     name: str
     content: str
     size: int
     section: str = ""
+    refers_to: tuple[str, ...] = ()
+    content_without_names: str | None = None
 
 
 class Build(msgspec.Struct, frozen=True):

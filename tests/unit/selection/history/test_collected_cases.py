@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.selection.history.collection import (
@@ -56,6 +58,21 @@ def test_each_version_is_a_case_against_its_ancestor_with_what_lies_between():
     assert cases[0].features["commit.hops"] == 2
     assert cases[0].features["commit.days"] == 1
     assert cases[0].ratio == 2
+
+
+def test_a_change_no_larger_than_between_two_counts_of_one_program_is_none_and_is_warned_of():
+    collection = replace(
+        collect(["p0", "p1", "p2"]), counts=[WorkCount("p0", "bench", 1000), WorkCount("p1", "bench", 1010)]
+    )
+    assert collection.judge("p0", "p1", "bench", TRUTH).changed
+    assert collection.warn_of_spread(TRUTH) == []
+    noisy = replace(collection, counts=[*collection.counts, WorkCount("p2", "bench", 1000, again=1020)])
+    told = noisy.judge("p0", "p1", "bench", TRUTH)
+    assert (told.changed, told.is_sure) == (False, False)
+    assert noisy.warn_of_spread(TRUTH) == [
+        "two counts of one program differed by 2.0% in bench: what differs by no more counts as unchanged"
+    ]
+    assert noisy.warn_of_spread(TruthSetting("relevant")) == []
 
 
 def test_equal_programs_make_no_case_and_are_counted():

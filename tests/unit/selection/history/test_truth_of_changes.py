@@ -5,7 +5,7 @@ import pytest
 
 from datamill.selection.history.records import COUNTED_WAY, Observation, WorkCount
 from datamill.selection.history.settings import TruthSetting
-from datamill.selection.history.truth import UNKNOWN, judge_counts, judge_times
+from datamill.selection.history.truth import UNKNOWN, Truth, judge_counts, judge_times, measure_spread
 
 
 def observe(program, values, session="one"):
@@ -81,6 +81,22 @@ def test_instructions_that_were_counted_in_another_way_are_never_compared():
     assert judge_counts(
         msgspec.structs.replace(old, way=COUNTED_WAY), new, TruthSetting("instructions")
     ).changed
+
+
+def test_counts_that_differ_by_no_more_than_those_of_one_program_have_not_changed():
+    setting = TruthSetting("instructions", threshold=0.005)
+    old, noisy = WorkCount("a", "bench", 1000, again=1008), WorkCount("b", "bench", 1000, again=999)
+    spread = measure_spread([old, noisy, WorkCount("c", "bench", 1000), WorkCount("d", "bench", None)])
+    assert spread == 0.008
+    count = lambda value: WorkCount("p", "bench", value)  # noqa: E731
+    told = judge_counts(old, count(1008), setting, spread)
+    assert (told.changed, told.is_sure) == (False, False)
+    # Below the threshold a change of its size is not excluded either.
+    assert judge_counts(old, count(1001), setting, spread).is_sure is False
+    assert judge_counts(old, count(991), setting, spread) == Truth(True, 0.991)
+    # A spread below the threshold leaves all as it is.
+    assert judge_counts(old, count(1005), setting, 0.004) == Truth(True, 1.005)
+    assert judge_counts(old, count(1004), setting, 0.004) == Truth(False, 1.004)
 
 
 def on(machine, items):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -64,4 +65,16 @@ def test_nine_tenths_of_sizes_lie_within_what_was_told_before_and_no_direction_i
     assert found.within.n == 301
     assert found.within.interval.low < 0.9 < found.within.interval.high
     # Signs are drawn: a direction is believed at 0.05, so that hardly any is told.
-    assert found.right.n < 100
+    assert found.told.n == found.by_sign.n == 301
+    assert found.right.n == found.told.count < 100
+    assert found.by_sign.interval.low < 0.5 < found.by_sign.interval.high
+
+
+def test_directions_that_follow_the_sign_of_the_edit_are_told_rightly():
+    cases = [
+        replace(case, ratio=1 + math.copysign(abs(case.ratio - 1), case.features["own.signed_edit"]))
+        for case in draw_changes(100)
+    ]
+    found = check_sizes(cases, first=50)
+    assert (found.told.n, found.told.count, found.right.count) == (51, 51, 51)
+    assert (found.by_sign.n, found.by_sign.count) == (51, 51)

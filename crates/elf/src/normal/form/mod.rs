@@ -14,7 +14,7 @@ use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
 
 /// What a function calls or takes the address of, by its index among those of its kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reference {
     Function(usize),
     Object(usize),
@@ -32,6 +32,7 @@ pub(crate) struct Read {
     pub(crate) calls: usize,
     pub(crate) refers_to: usize,
     pub(crate) constants: usize,
+    pub(crate) open: usize,
 }
 
 /// What functions in a row call, refer to and use as constants.
@@ -40,6 +41,10 @@ pub(crate) struct Used {
     pub(crate) calls: Vec<Reference>,
     pub(crate) refers_to: Vec<Reference>,
     pub(crate) constants: Vec<i64>,
+    /// Where nameless constants begin.
+    pub(crate) places: Vec<u64>,
+    /// Those of them of which the code does not say how far they go.
+    pub(crate) open: Vec<u64>,
 }
 
 /// A form that is written, one function after the other.
@@ -78,6 +83,7 @@ pub(crate) struct Form {
     used: Used,
     /// Where those of this function begin.
     constants: usize,
+    open: usize,
 }
 
 /// Where the form waits for the number of an instruction.
@@ -144,6 +150,7 @@ impl Form {
             lately: [0; 64],
             used: Used::default(),
             constants: 0,
+            open: 0,
         }
     }
 
@@ -170,6 +177,7 @@ impl Form {
         self.boundaries = boundaries;
         (self.called.count, self.referred.count) = (0, 0);
         self.constants = self.used.constants.len();
+        self.open = self.used.open.len();
         // No other number is found at its place.
         for (place, value) in self.lately.iter_mut().enumerate() {
             *value = place as i64 + 1;
@@ -305,6 +313,20 @@ impl Form {
         self.target(layout, target, address, read);
     }
 
+    /// The same of a table of which an entry of `read` bytes is read.
+    pub(super) fn indexed(&mut self, layout: &Layout<'_>, address: u64, read: usize) {
+        self.address(layout, address, read);
+        if self.inside(address).is_none()
+            && matches!(layout.resolve(address), Target::Place(section) if section.holding == Holding::Constant)
+            && self
+                .tables
+                .last()
+                .is_none_or(|(table, _)| *table != address)
+        {
+            self.open(layout, address);
+        }
+    }
+
     /// An immediate operand that is not an address.
     pub(super) fn constant(&mut self, value: i64) {
         let place = (value ^ (value >> 6)) as usize % self.lately.len();
@@ -377,6 +399,7 @@ impl Form {
             calls: self.called.count,
             refers_to: self.referred.count,
             constants: self.order_constants(),
+            open: self.used.open.len() - self.open,
         }
     }
 
@@ -431,7 +454,13 @@ impl Form {
             Target::Place(section) if section.holding == Holding::Constant && address != 0 => {
                 self.nameless(layout, address, read);
             }
-            Target::Place(section) => self.named(b'S', section.name, 0),
+            Target::Place(section) => {
+                self.named(b'S', section.name, 0);
+                // What variables of a program without symbols begin with.
+                if section.name == ".data" && address != 0 {
+                    self.open(layout, address);
+                }
+            }
         }
     }
 

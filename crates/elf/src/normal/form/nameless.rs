@@ -3,11 +3,12 @@
 use super::{Form, UNKNOWN};
 use crate::image::Machine;
 use crate::image::layout::{Layout, Target};
-use crate::normal::texts::{names_source, text_in};
+use crate::normal::texts::{may_be_numbers, names_source, text_in, without_folder};
 
 impl Form {
     /// A nameless constant by what it holds.
     pub(super) fn nameless(&mut self, layout: &Layout<'_>, address: u64, read: usize) {
+        self.used.places.push(address);
         let bytes = layout.image.bytes_from(address).unwrap_or_default();
         if matches!(read, 0 | 4 | 8) && self.begins_table(layout, address, bytes, read) {
             self.bytes.push(b'T');
@@ -16,18 +17,38 @@ impl Form {
         if read == 0
             && let Some(text) = text_in(bytes)
         {
+            let mut shown = text;
             if names_source(text) {
                 self.lines.file();
+                shown = without_folder(text);
             }
             self.bytes.push(b'"');
-            self.bytes.extend_from_slice(text);
+            self.bytes.extend_from_slice(shown);
             self.bytes.push(0);
+            if may_be_numbers(bytes, text.len()) {
+                self.open(layout, address);
+            }
             return;
+        }
+        if read == 0 {
+            self.open(layout, address);
         }
         let length = if read == 0 { 8 } else { read.min(64) };
         self.bytes.push(b'=');
         self.bytes
             .extend_from_slice(&bytes[..length.min(bytes.len())]);
+    }
+
+    /// A nameless constant that goes to where the next one begins, as far as is known.
+    pub(super) fn open(&mut self, layout: &Layout<'_>, address: u64) {
+        // Elsewhere not all addresses are followed, so that it would seem to go on into others.
+        if matches!(
+            layout.image.machine,
+            Machine::X86_64 | Machine::I386 | Machine::Aarch64
+        ) {
+            self.used.places.push(address);
+            self.used.open.push(address);
+        }
     }
 
     /// Whether a table of jumps into this function begins at `address`: what it holds is told by the jump.

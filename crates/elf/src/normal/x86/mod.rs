@@ -197,7 +197,9 @@ fn take_address(
     match then {
         Then::Call => form.called(layout, layout.resolve(address)),
         Then::Jump if !displacement.is_indexed => form.called(layout, layout.resolve(address)),
-        _ => form.address(layout, address, usize::from(displacement.read)),
+        // Only where the table begins is known, however much is read of it at a time.
+        _ if displacement.is_indexed => form.indexed(layout, address, displacement.read.into()),
+        _ => form.address(layout, address, displacement.read.into()),
     }
 }
 

@@ -61,7 +61,7 @@ def train(
         sentences.append(f"{count_nouns(found.pairing.identical, 'pair')} of equal programs left out.")
     if found.pairing.unprofiled:
         sentences.append(f"{count_nouns(found.pairing.unprofiled, 'case')} without a profile left out.")
-    if model.truth.rule == "relevant" and found.pairing.unsure:
+    if found.pairing.unsure:
         sentences.append(
             f"{count_nouns(found.pairing.unsure, 'case')} could not be judged with certainty and count as "
             "unchanged."

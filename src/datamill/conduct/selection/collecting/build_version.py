@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from datamill.conduct.selection.collecting.commands import hide_folders
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.store.kept_binaries import keep_binaries
 from datamill.conduct.selection.store.selection_store import SelectionStore
@@ -60,9 +61,22 @@ def build_version(
     All versions are built in the same folder, so that paths that compilers put in do not differ.
     """
     work = store.folder.absolute() / "work"
+    source = work / "source"
+    made = _build_in(work, source, commit, settings, history, store, session)
+    return replace(made, reason=hide_folders(made.reason, {source: "", history.top: "."}))
+
+
+def _build_in(
+    work: Path,
+    source: Path,
+    commit: str,
+    settings: SelectionSettings,
+    history: GitHistory,
+    store: SelectionStore,
+    session: CommandSession,
+) -> BuiltVersion:
     shutil.rmtree(work, ignore_errors=True)
     (work / "git").mkdir(parents=True)
-    source = work / "source"
     try:
         check_out(history, commit, source, work / "git")
         build = choose_build(settings, history, commit)

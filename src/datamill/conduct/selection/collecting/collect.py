@@ -27,8 +27,11 @@ from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
 from datamill.selection.history.collection_outcome import CollectionOutcome
-from datamill.selection.history.records import Observation, Program, WorkCount
+from datamill.selection.history.records import Observation, WorkCount
 from datamill.selection.history.settings import SelectionSettings
+
+#: The first program that is profiled and each so many on are counted twice, to know what counts are worth.
+COUNTED_TWICE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +139,16 @@ def _profile(
     left = [store.programs[name] for name in list_unprofiled(settings, store) if name in asked]
     done = True
 
-    def profile(program: Program) -> list[WorkCount] | None:
-        in_time = until_s is None or time.monotonic() < until_s
-        return profile_program(program, settings, store, here) if in_time else None
+    def profile(place: int) -> list[WorkCount] | None:
+        if until_s is not None and time.monotonic() >= until_s:
+            return None
+        twice = place % COUNTED_TWICE == 0
+        return profile_program(left[place], settings, store, here, twice=twice)
 
     # Counts do not depend on the machine's load, but two servers would share their port.
     pool = ThreadPoolExecutor(max_workers=jobs)
     try:
-        for number, found in enumerate(pool.map(profile, left), start=1):
+        for number, found in enumerate(pool.map(profile, range(len(left))), start=1):
             if found is None:
                 done = False
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from datamill.protocol.commands import CommandAnswer, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION
 from datamill.selection.history.settings import SelectionSettings
 
+#: The folder of the settings, as commands name it.
+HERE = "{here}"
 _QUOTED_CHARACTERS = 300
 
 
@@ -61,6 +64,20 @@ def describe_problem(answer: CommandAnswer) -> str:
     if run.signal is not None:
         return f"was ended by signal {run.signal}{said}"
     return f"ended with status {run.exit_code}{said}" if run.exit_code != 0 else ""
+
+
+def hide_folders(text: str, folders: Mapping[Path, str]) -> str:
+    """Return a text in which folders of this machine have other names; what lies in one of no name has none.
+
+    What a store holds goes to others, to whom the folders of this machine say nothing.
+    """
+    # The longest first: one may lie in the other.
+    for folder in sorted(folders, key=lambda item: -len(str(item))):
+        whole, name = re.escape(str(folder)), folders[folder]
+        if not name:
+            text = re.sub(f"{whole}/", "", text)
+        text = re.sub(rf"{whole}(?![\w-]|\.\w)", lambda _, name=name: name or ".", text)
+    return text
 
 
 def run_setup(session: CommandSession, settings: SelectionSettings, here: Path) -> None:

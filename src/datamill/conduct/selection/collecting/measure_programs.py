@@ -8,7 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.commands import describe_problem, execute, fill_command
+from datamill.conduct.selection.collecting.commands import (
+    HERE,
+    describe_problem,
+    execute,
+    fill_command,
+    hide_folders,
+)
 from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import (
     MeasuringSession,
@@ -92,7 +98,7 @@ def measure_session(
         started = time.time_ns()
         variables = list_variables(store.programs[item.program], folder)
         answer = execute(worker, commands[item.benchmark], folder, settings.timeout_s, variables)
-        problem = describe_problem(answer)
+        problem = hide_folders(describe_problem(answer), {folder: "", here: HERE})
         run = answer.run
         if problem or run is None:
             failed.add((item.program, item.benchmark))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.commands import fill_command
+from msgspec.structs import replace
+
+from datamill.conduct.selection.collecting.commands import HERE, fill_command, hide_folders
 from datamill.conduct.selection.profile_command import CountedWork, count_command
 from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.conduct.selection.store.selection_store import SelectionStore
@@ -22,9 +24,11 @@ NO_SYMBOLS = "none: the program has no symbols, and every function counts as rea
 
 
 def profile_program(
-    program: Program, settings: SelectionSettings, store: SelectionStore, here: Path
+    program: Program, settings: SelectionSettings, store: SelectionStore, here: Path, *, twice: bool = False
 ) -> list[WorkCount]:
     """Count what each benchmark executes of a program, and keep the profiles; return all instructions.
+
+    `twice`: count again, to see by how much the counts of one program differ.
 
     The profiler knows no functions of programs without symbols: then all of them count as reached, which
     misses no change. A benchmark that fails, or never reaches the program, has no profile, and its count says
@@ -38,23 +42,26 @@ def profile_program(
     profiles: list[Profile] = []
     counts: list[WorkCount] = []
     for benchmark in settings.benchmark:
-        try:
-            command = fill_command(benchmark.command, here)
-            counted = count_command(
-                command,
+
+        def count(text: str = benchmark.command) -> CountedWork:
+            return count_command(
+                fill_command(text, here),
                 list(paths.values()),
                 timeout=settings.timeout_s * SLOWER,
                 directory=folder,
                 variables=list_variables(program, folder),
             )
+
+        try:
+            counted = count()
+            again = count().instructions if twice else None
         except InputError as error:
-            # It goes with the counts to others, to whom the folder of this machine says nothing.
-            where = error.where.removeprefix(f"{folder}/")
-            told = " ".join(f"{where}: {error.message}".split())
-            counts.append(WorkCount(program.name, benchmark.name, None, told, way=COUNTED_WAY))
+            why = " ".join(f"{error.where}: {error.message}".split())
+            why = hide_folders(why, {folder: "", here: HERE})
+            counts.append(WorkCount(program.name, benchmark.name, None, why, way=COUNTED_WAY))
             continue
-        profile, count = read_counted(program, benchmark.name, counted, paths, store)
-        counts.append(count)
+        profile, told = read_counted(program, benchmark.name, counted, paths, store)
+        counts.append(replace(told, again=again) if told.instructions is not None else told)
         if profile is not None:
             profiles.append(profile)
     store.write_profiles(program.name, profiles)

@@ -146,6 +146,7 @@ def evaluate_store(
         warnings.append(f"no pair of different programs was {measured}: there is nothing to evaluate")
     elif not any(case.changed for case in labelled):
         warnings.append("no case changed: there is no hit rate, and nothing to learn")
+    warnings += collection.warn_of_spread(truth)
     elsewhere: list[Case] = []
     if "cross-project" in names:
         if not others:
@@ -174,7 +175,7 @@ def evaluate_store(
         versions=len(collection.built),
         programs=len({version.program for version in collection.built}),
         identical=material.closest.identical,
-        unsure=material.closest.unsure if truth.rule == "relevant" else 0,
+        unsure=material.closest.unsure,
         unprofiled=material.closest.unprofiled,
         cases=len(labelled),
         changes=sum(bool(case.changed) for case in labelled),

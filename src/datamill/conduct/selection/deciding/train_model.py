@@ -94,6 +94,7 @@ def train_model(
     if not labelled:
         measured = "profiled" if truth.rule == "instructions" else "measured"
         warnings.append(f"no pair of different programs was {measured}: there is nothing to learn from")
+    warnings += collection.warn_of_spread(truth)
     others = read_others(project.settings.name)
     fit = choose_fit(find_predictor(predictor), miss_cost, hit_rate, others)
     model = fit(labelled)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from datamill.conduct.selection.collecting.commands import HERE, hide_folders
 from datamill.conduct.selection.collecting.profile_program import SLOWER, read_counted
 from datamill.conduct.selection.fleet.fetched.fetched_archives import unpacked
 from datamill.conduct.selection.profile_command import add_up_counts, quote_last
@@ -53,9 +54,10 @@ def keep_counts(
                 continue
             problem = _explain(part, settings)
             if problem:
-                count = WorkCount(
-                    program.name, name, None, f"{known[name].command}: {problem}", way=COUNTED_WAY
+                told = hide_folders(
+                    f"{known[name].command}: {problem}", {place: "", place.parent / "here": HERE}
                 )
+                count = WorkCount(program.name, name, None, told, way=COUNTED_WAY)
             else:
                 seen = {item: str(item) for item in paths.values()}
                 counted = add_up_counts(sorted(part.glob("counts.*")), seen)

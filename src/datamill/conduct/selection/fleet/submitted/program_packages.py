@@ -6,6 +6,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+from datamill.conduct.selection.collecting.commands import HERE
 from datamill.conduct.selection.collecting.profile_program import SLOWER
 from datamill.conduct.selection.fleet.submitted.written_experiment import BENCHMARK_VARIABLE
 from datamill.conduct.selection.store.kept_binaries import list_library_folders
@@ -19,7 +20,7 @@ from datamill.selection.history.settings import BenchmarkSetting, SelectionSetti
 #: In the root of a private world a folder of ours is in nobody's way.
 _PLACE = "selection"
 #: What a command has in place of the folder of the settings, and the variable of scripts for it.
-_HERE = ("{here}", "here")
+_HERE = (HERE, "here")
 _SETUP = f"""\
 #!/bin/sh
 cd {_PLACE}/here || exit 125
@@ -139,9 +140,9 @@ def check_inputs_named(settings: SelectionSettings, where: str) -> None:
     if settings.inputs or settings.setup.strip():
         return
     for item in settings.benchmark:
-        if _HERE[0] in item.command:
+        if HERE in item.command:
             raise InputError(
-                f"the benchmark {item.name} needs files of {_HERE[0]}, which a fleet does not have",
+                f"the benchmark {item.name} needs files of {HERE}, which a fleet does not have",
                 where=where,
                 remedy='Name those that it needs: inputs = ["PATH"], in the folder of this file.',
             )

@@ -1,0 +1,115 @@
+//! How far constants without a name go: to the next place that anything refers to.
+
+use std::collections::HashSet;
+
+use super::data::{Held, write};
+use super::form::{Read, Used};
+use crate::digest::mix;
+use crate::image::Holding;
+use crate::image::layout::Layout;
+use crate::image::slots::Slot;
+
+/// Most bytes that are taken for one.
+const MOST: u64 = 1 << 12;
+
+/// Where code and data refer to: named data, and what `used` tells and pointers lead to without a name. Ascending.
+pub(crate) fn list_starts<'u>(
+    layout: &Layout<'_>,
+    used: impl Iterator<Item = &'u Used>,
+) -> Vec<u64> {
+    let mut starts: Vec<u64> = used.flat_map(|used| used.places.iter().copied()).collect();
+    starts.extend(layout.objects.iter().map(|place| place.start));
+    starts.extend(
+        layout
+            .slots
+            .between(0, u64::MAX)
+            .iter()
+            .filter_map(|(_, slot)| match slot {
+                Slot::Here(address) => Some(*address),
+                Slot::Import(_) => None,
+            }),
+    );
+    if !layout.image.movable {
+        starts.extend(list_pointed(layout));
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+/// Where the linker fixed addresses, each aligned word may be one.
+fn list_pointed(layout: &Layout<'_>) -> impl Iterator<Item = u64> {
+    let width = layout.image.machine.pointer();
+    layout
+        .image
+        .sections
+        .iter()
+        .filter(|section| matches!(section.holding, Holding::Constant | Holding::Data))
+        .flat_map(move |section| {
+            let unaligned = (section.address.wrapping_neg() % width as u64) as usize;
+            section
+                .bytes
+                .get(unaligned..)
+                .unwrap_or_default()
+                .chunks_exact(width)
+                .map(|word| {
+                    word.iter()
+                        .rev()
+                        .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+                })
+        })
+        .filter(|address| {
+            layout
+                .image
+                .section_at(*address)
+                .is_some_and(|section| matches!(section.holding, Holding::Constant | Holding::Data))
+        })
+}
+
+/// Adds to the digests of functions what the constants hold of which their code says only where they begin.
+pub(crate) fn add_held(layout: &Layout<'_>, starts: &[u64], reads: &mut [Read], used: &Used) {
+    let mut open = used.open.as_slice();
+    let mut held = Held::default();
+    let mut seen = HashSet::new();
+    for read in reads {
+        let (own, rest) = open.split_at(read.open);
+        open = rest;
+        held.clear();
+        seen.clear();
+        // Each once: together they are then no longer than the sections.
+        for address in own.iter().filter(|address| seen.insert(**address)) {
+            let end = find_end(layout, starts, *address);
+            write(layout, *address, end, &mut held);
+        }
+        if own.is_empty() {
+            continue;
+        }
+        let (first, second) = mix(&held.form);
+        let digests = [
+            Some(&mut read.code),
+            read.without_lines.as_mut(),
+            read.without_names.as_mut(),
+        ];
+        for digest in digests.into_iter().flatten() {
+            let words = [digest.0, digest.1, first, second];
+            *digest = mix(words.map(u64::to_le_bytes).as_flattened());
+        }
+    }
+}
+
+/// The end of what begins at `address`, without zeros: the linker fills with them up to the next.
+fn find_end(layout: &Layout<'_>, starts: &[u64], address: u64) -> u64 {
+    let next = starts
+        .get(starts.partition_point(|start| *start <= address))
+        .map_or(MOST, |next| (next - address).min(MOST));
+    let bytes = layout.image.bytes_from(address).unwrap_or_default();
+    let bytes = &bytes[..bytes.len().min(next as usize)];
+    let length = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1);
+    // A pointer may end with zeros.
+    let width = layout.image.machine.pointer() as u64;
+    let whole = (address + length as u64).next_multiple_of(width);
+    whole.min(address + bytes.len() as u64)
+}
