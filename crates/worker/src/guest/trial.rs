@@ -65,7 +65,13 @@ fn hand_out_build(
 ) -> Step<BuildFacts> {
     let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
     *guest = Some(guests.facts());
-    let build = build_in_guest(spec, levels, &guests, interrupt)?;
+    let mut build = build_in_guest(spec, levels, &guests, interrupt)?;
+    let is_reused = build.facts.as_ref().is_some_and(|facts| facts.reused);
+    if let (true, BuildPolicy::Fresh, Some(kept)) = (is_reused, spec.build, build.archive.parent()) {
+        // Each build that is asked for is one of its own.
+        remove_tree(kept).map_err(io_failure(Phase::Setup, "removing a kept build"))?;
+        build = build_in_guest(spec, levels, &guests, interrupt)?;
+    }
     // One that was kept may be of another guest.
     guest.clone_from(&build.guest);
     let target = Path::new(&spec.output_dir).join(BUILD_ARTIFACT);
