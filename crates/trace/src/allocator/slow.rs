@@ -17,10 +17,8 @@ use crate::record::{count_here, find_place};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
 use crate::sites::{Answer, Site, Verdict, classify, learn};
-use crate::spin::Spin;
+use crate::spin::TABLES;
 
-/// Held while tables of ours are in use: interpreters with locks of their own call at the same time.
-static LOCK: Spin = Spin::new();
 /// Arenas that were mapped in the call that is under way.
 static ARENAS: AtomicU32 = AtomicU32::new(0);
 
@@ -33,7 +31,7 @@ fn hot() -> &'static Hot {
 #[inline]
 fn at_work(work: impl FnOnce()) {
     if COUNTING.load(Relaxed) {
-        LOCK.hold_once(work);
+        TABLES.hold_once(work);
     }
 }
 
@@ -334,6 +332,6 @@ fn is_new_pool(slot: &AtomicU64, header: u64, size: u64) -> bool {
 
 /// A child that was forked: no other thread holds anything here.
 pub fn start_over() {
-    LOCK.open();
+    TABLES.open();
     pending::start_over();
 }

@@ -114,6 +114,8 @@ functions! {
     code_line = c"PyCode_Addr2Line": fn(u64, c_int) -> c_int;
     get_attribute = c"PyObject_GetAttrString": fn(u64, *const c_char) -> u64;
     text_bytes = c"PyUnicode_AsUTF8AndSize": fn(u64, *mut isize) -> *const u8;
+    leave_interpreter = c"PyEval_SaveThread": fn() -> u64;
+    enter_interpreter = c"PyEval_RestoreThread": fn(u64);
     fetch_error = c"PyErr_Fetch": fn(*mut u64, *mut u64, *mut u64);
     restore_error = c"PyErr_Restore": fn(u64, u64, u64);
     new_list = c"PyList_New": fn(isize) -> u64;
@@ -159,6 +161,17 @@ impl Api {
     pub fn has_own_allocator(&self) -> bool {
         self.allocator_name
             .is_none_or(|name| !unsafe { name() }.is_null())
+    }
+
+    /// Whether the allocator in use is mimalloc, as far as it tells.
+    pub fn has_mimalloc(&self) -> bool {
+        let name = self.allocator_name.map(|name| unsafe { name() });
+        name.is_some_and(|name| {
+            !name.is_null()
+                && unsafe { CStr::from_ptr(name) }
+                    .to_bytes()
+                    .starts_with(b"mimalloc")
+        })
     }
 
     /// The version as the interpreter words it.
