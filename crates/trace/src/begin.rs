@@ -167,6 +167,10 @@ fn begin() {
             say(State::NoMaps);
         }
         allocator::find_parallel(api, has_pools);
+        if api.compiles() {
+            say(State::Compiles);
+            record::distrust_compiled_code();
+        }
         if record::LATENCIES.load(Ordering::Relaxed) {
             latency::prepare();
         }

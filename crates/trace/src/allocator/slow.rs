@@ -13,7 +13,7 @@ use crate::python::api;
 use crate::python::build::{is_free_threaded, widened};
 use crate::python::objects::{Kind, LIST_HEAD};
 use crate::readable::{can_read, read_word};
-use crate::record::{count_here, find_place};
+use crate::record::{count_here, find_place, find_place_of_request};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
 use crate::sites::{Answer, Site, Verdict, classify, learn};
@@ -73,7 +73,9 @@ pub fn arena_mapped(succeeded: bool, size: usize) {
         hot().small.store(0, Relaxed);
         return;
     }
-    if size == hot().arena_size.load(Relaxed) {
+    let arena = hot().arena_size.load(Relaxed);
+    // Of huge pages (3.15) an arena has two; no chunk of the frame stack is as large as either.
+    if size == arena || size == 2 * arena {
         // The allocator is in the middle of a call: it is counted when that call returns.
         ARENAS.fetch_add(1, Relaxed);
     } else {
@@ -165,7 +167,8 @@ pub fn request_made(way: Way, is_mem: bool, size: u64, timed: &Timed) {
     at_work(|| {
         if !is_learning() {
             let ticks = clock::between(timed.begin, timed.end);
-            latency::record(way, is_mem, size, ticks, timed.faults, find_place().line);
+            let line = find_place_of_request().line;
+            latency::record(way, is_mem, size, ticks, timed.faults, line);
         }
     });
 }
