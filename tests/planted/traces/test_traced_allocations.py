@@ -166,6 +166,40 @@ def test_large_blocks_are_mapped_ones_only_where_the_c_library_mapped_them(
 
 
 @INTERPRETERS
+def test_what_compiled_code_does_counts_in_its_function_and_in_no_wrong_line(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = "import sys; print(hasattr(sys, '_jit') and sys._jit.is_available())"
+    command = [list_interpreters()[version], "-c", asking]
+    if subprocess.run(command, capture_output=True, text=True, check=True).stdout != "True\n":
+        pytest.skip("this interpreter has no compiler")
+    program = """\
+def work():
+    kept = [None] * 30000
+    total = 0.5
+    for number in range(30000):
+        total = total + 1.0
+        kept[number] = total
+        last = number
+work()
+"""
+    found = {}
+    for choice in ("0", "1"):
+        monkeypatch.setenv("PYTHON_JIT", choice)
+        trace, _ = run_traced(tmp_path, version, program)
+        assert any("experimental compiler" in sentence for sentence in trace.not_visible) == (choice == "1")
+        found[choice] = {
+            line: count for (event, line), count in count_by_line(trace).items() if event == "pool_init"
+        }
+    # Numbers of the loop take a pool or two.
+    others = [count for line, count in found["1"].items() if line not in (0, 5)]
+    assert sum(others) <= 3
+    assert found["1"][0] > 40
+    assert abs(sum(found["1"].values()) - sum(found["0"].values())) <= 3
+    assert found["0"][5] > 50
+
+
+@INTERPRETERS
 def test_what_is_not_counted_is_said_and_no_more(tmp_path: Path, version: str) -> None:
     place = list_interpreters()[version]
     trace, _ = run_traced(tmp_path, version, "pass\n")

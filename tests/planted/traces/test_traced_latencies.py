@@ -61,8 +61,8 @@ def test_requests_are_all_there_and_their_events_are_those_of_the_totals(
     for event, total in traced.trace.totals.items():
         assert table.filter(pl.col("event").str.split("+").list.contains(event)).height == total, event
     in_line = table.filter(pl.col("file").str.ends_with("program.py") & (pl.col("line") == 4))
-    # The object and its bytes.
-    assert 2000 <= in_line.filter(pl.col("size") == 257).height <= 2001
+    # The object and its bytes, which are an object as well from 3.15 on.
+    assert 2000 <= in_line.filter(pl.col("size").is_in([257, 289])).height <= 2001
     assert in_line.filter(pl.col("event") == "list_resize").height >= 30
     medians = dict(table.group_by("binned").agg(pl.col("latency_ns").median()).iter_rows())
     assert medians[False] >= 0
