@@ -41,7 +41,7 @@ _LIMITS = {
     "trial, and not all were recognised",
     State.NO_MAPS: "large blocks that are mapped one by one are not counted: another allocator than "
     "glibc's serves them",
-    State.COMPILES: "pools, arenas and maps of functions that it compiled are counted in the function, without a "
+    State.COMPILES: "pools, arenas and maps in code that it compiled are counted in the function, without a "
     "line: its experimental compiler (JIT) is on, whose code does not say where it is; a comprehension over "
     "several lines may have its list_resize in another of them",
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
