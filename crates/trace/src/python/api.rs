@@ -46,6 +46,8 @@ macro_rules! functions {
             pub runtime: Option<(u64, usize)>,
             /// `PyObject_CallNoArgs`, which all have that compile.
             call: Option<unsafe extern "C" fn(u64) -> u64>,
+            /// `_Py_GetOptimizer`, which those of 3.13 have that compile.
+            optimizer: Option<unsafe extern "C" fn() -> u64>,
             /// `_PyMem_GetCurrentAllocatorName`: none for one that is not the interpreter's own.
             allocator_name: Option<unsafe extern "C" fn() -> *const c_char>,
         }
@@ -69,6 +71,9 @@ macro_rules! functions {
                 },
                 call: find(c"PyObject_CallNoArgs").map(|found| unsafe {
                     std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
+                }),
+                optimizer: find(c"_Py_GetOptimizer").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn() -> u64>(found)
                 }),
                 interpreter_of: find(c"PyThreadState_GetInterpreter").map(|found| unsafe {
                     std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
@@ -181,8 +186,20 @@ impl Api {
         })
     }
 
-    /// Whether the interpreter compiles what it executes often (`sys._jit`, from 3.14 on). Needs the global lock.
+    /// Whether the interpreter compiles what it executes often. Needs the global lock.
     pub fn compiles(&self) -> bool {
+        match self.optimizer {
+            Some(optimizer) => unsafe {
+                let found = optimizer();
+                (self.decref)(found);
+                found != 0
+            },
+            None => self.says_that_it_compiles(),
+        }
+    }
+
+    /// What `sys._jit` says, from 3.14 on.
+    fn says_that_it_compiles(&self) -> bool {
         let Some(call) = self.call else { return false };
         unsafe {
             let mut error = [0_u64; 3];

@@ -25,11 +25,12 @@ const MOST_FOREIGN: usize = 64;
 /// Bits of a reference that say how it is counted (3.14).
 const TAGS: u64 = 7;
 
-/// Whether the innermost frame executes compiled code, which does not keep note of each of its instructions.
+/// Whether the innermost frame executes compiled code, which does not keep note of each of its instructions, or may do so:
+/// 3.13 does not tell.
 pub fn is_in_compiled_code() -> bool {
     let (Some(api), Some(compiled)) = (api(), LAYOUT.get().and_then(|layout| layout.compiled))
     else {
-        return false;
+        return true;
     };
     let thread = unsafe { (api.thread_state)() };
     thread != 0 && unsafe { *((thread + compiled) as *const u64) } != 0
