@@ -12,7 +12,7 @@ from pathlib import Path
 
 #: More of them, between colons.
 VARIABLE = "DATAMILL_TEST_INTERPRETERS"
-_MINORS = range(11, 15)
+_MINORS = range(11, 16)
 
 
 @cache

@@ -12,6 +12,7 @@ use crate::ledger::{self, Process, State};
 use crate::python::layout::{Layout, find_layout, is_free_threaded};
 use crate::python::{Api, api, build, find_api, frames, name_of, read_text};
 use crate::readable::{can_read, read_word};
+use crate::turns::take_turn;
 use crate::{allocator, forks, latency, pending, record};
 
 mod practice;
@@ -166,10 +167,15 @@ fn begin() {
             say(State::NoMaps);
         }
         allocator::find_parallel(api, has_pools);
+        if api.compiles() {
+            say(State::Compiles);
+            record::distrust_compiled_code();
+        }
         if record::LATENCIES.load(Ordering::Relaxed) {
             latency::prepare();
         }
     }
+    pending::begin_region();
     allocator::install(api);
     allocator::COUNTING.store(true, Ordering::Relaxed);
     if is_first && !practice::practise(api) {
@@ -188,34 +194,37 @@ pub fn enable_region() -> bool {
         return false;
     }
     header.regions.fetch_add(1, Ordering::Relaxed);
-    if REGIONS.fetch_add(1, Ordering::Relaxed) == 0 {
-        if is_native {
-            crate::native::count(true);
-        } else {
-            begin();
+    take_turn(|| {
+        if REGIONS.fetch_add(1, Ordering::Relaxed) == 0 {
+            if is_native {
+                crate::native::count(true);
+            } else {
+                begin();
+            }
         }
-    }
+    });
     true
 }
 
 /// A region of the program ends.
 pub fn disable_region() -> bool {
-    let is_open = REGIONS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
-        open.checked_sub(1)
-    });
-    if is_open == Ok(1) && crate::native::is_prepared() {
-        crate::native::count(false);
-    } else if is_open == Ok(1) {
-        allocator::settle_now();
-        if let Some(api) = api() {
+    // What this thread did is counted now: another may end the last region.
+    allocator::settle_now();
+    take_turn(|| {
+        let is_open = REGIONS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
+            open.checked_sub(1)
+        });
+        if is_open == Ok(1) && crate::native::is_prepared() {
+            crate::native::count(false);
+        } else if let (Ok(1), Some(api)) = (is_open, api()) {
             if !allocator::is_in_place(api) {
                 say(State::Replaced);
             }
             allocator::COUNTING.store(false, Ordering::Relaxed);
             allocator::remove(api);
         }
-    }
-    is_open.is_ok()
+        is_open.is_ok()
+    })
 }
 
 /// The program ends by itself.

@@ -20,6 +20,7 @@ extern "C" fn before() {
 
 extern "C" fn in_child() {
     crate::allocator::start_over();
+    crate::turns::start_over();
     if let Some(header) = ledger::header() {
         header.forks.fetch_add(1, Ordering::Relaxed);
     }

@@ -14,12 +14,14 @@ mod forks;
 mod latency;
 mod ledger;
 mod native;
+mod own;
 mod pending;
 mod python;
 mod readable;
 mod record;
 mod sites;
 mod spin;
+mod turns;
 
 /// Called by the dynamic linker before the program's own code.
 #[used]

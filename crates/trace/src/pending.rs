@@ -12,7 +12,7 @@ use crate::record::Place;
 use crate::sites::chain::Steps;
 use crate::sites::scan::{Candidate, Candidates};
 use crate::sites::{Answer, Site, learn};
-use crate::spin::{PARALLEL, this_thread};
+use crate::spin::{PARALLEL, TABLES, this_thread};
 use crate::{latency, ledger};
 
 /// A block whose container will be known at the next call.
@@ -28,8 +28,21 @@ pub struct Pending {
     pub call: Option<u64>,
 }
 
-/// A call that was looked at, and whether its block is there, so that it waits.
-type Kept = (Option<Pending>, bool);
+/// A call that was looked at.
+#[derive(Clone, Copy)]
+struct Kept {
+    call: Option<Pending>,
+    /// Whether its block is there, so that it waits.
+    waits: bool,
+    /// The region that it belongs to.
+    region: u32,
+}
+
+const NO_CALL: Kept = Kept {
+    call: None,
+    waits: false,
+    region: 0,
+};
 
 struct Slot(UnsafeCell<Kept>);
 
@@ -37,11 +50,23 @@ struct Slot(UnsafeCell<Kept>);
 unsafe impl Sync for Slot {}
 
 /// Where threads take turns: whichever calls next, what the last one did is done.
-static SLOT: Slot = Slot(UnsafeCell::new((None, false)));
+static SLOT: Slot = Slot(UnsafeCell::new(NO_CALL));
+
+/// What is kept for a thread, until it ends.
+struct OwnSlot(UnsafeCell<Kept>);
+
+impl Drop for OwnSlot {
+    /// The thread makes no other call: this is when it is done.
+    fn drop(&mut self) {
+        if self.0.get_mut().waits {
+            TABLES.hold_once(|| settle_in(self.0.get_mut()));
+        }
+    }
+}
 
 thread_local! {
     /// Where threads run at the same time: each knows when it is done itself.
-    static OWN_SLOT: UnsafeCell<Kept> = const { UnsafeCell::new((None, false)) };
+    static OWN_SLOT: OwnSlot = const { OwnSlot(UnsafeCell::new(NO_CALL)) };
 }
 
 /// Calls that wait, in all threads.
@@ -49,19 +74,35 @@ static WAITERS: AtomicU32 = AtomicU32::new(0);
 /// Whether something is pending; looked at by every call.
 pub static WAITING: AtomicBool = AtomicBool::new(false);
 
+/// The slot of this thread; the common one once its own is gone.
+fn find_slot() -> *mut Kept {
+    let common = SLOT.0.get();
+    if PARALLEL.load(Ordering::Relaxed) {
+        OWN_SLOT.try_with(|slot| slot.0.get()).unwrap_or(common)
+    } else {
+        common
+    }
+}
+
 /// Work on what is kept for this thread.
 fn with_slot<R>(work: impl FnOnce(&mut Kept) -> R) -> R {
-    if PARALLEL.load(Ordering::Relaxed) {
-        OWN_SLOT.with(|slot| work(unsafe { &mut *slot.get() }))
-    } else {
-        work(unsafe { &mut *SLOT.0.get() })
-    }
+    work(unsafe { &mut *find_slot() })
+}
+
+/// The region that is counted now: what waits since another is nobody's.
+static REGION: AtomicU32 = AtomicU32::new(0);
+
+/// Counting begins, perhaps again.
+pub fn begin_region() {
+    REGION.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Forget all that waits: in a child, whose other threads do not exist, and at the end.
 pub fn start_over() {
-    unsafe { *SLOT.0.get() = (None, false) };
-    OWN_SLOT.with(|slot| unsafe { *slot.get() = (None, false) });
+    unsafe {
+        *SLOT.0.get() = NO_CALL;
+        *find_slot() = NO_CALL;
+    }
     WAITERS.store(0, Ordering::Relaxed);
     WAITING.store(false, Ordering::Relaxed);
 }
@@ -95,14 +136,19 @@ pub fn confirm(kind: Kind) {
 /// Keep a call until the next one.
 pub fn wait_for(pending: Pending) {
     with_slot(|slot| {
-        slot.0 = Some(pending);
+        keep(slot, pending);
         begin_waiting(slot);
     });
 }
 
 /// Keep a call whose block is not there yet.
 pub fn prepare(pending: Pending) {
-    with_slot(|slot| slot.0 = Some(pending));
+    with_slot(|slot| keep(slot, pending));
+}
+
+fn keep(slot: &mut Kept, pending: Pending) {
+    slot.call = Some(pending);
+    slot.region = REGION.load(Ordering::Relaxed);
 }
 
 /// Has blocks that are given back looked at, or no longer; the allocator's tables say how.
@@ -115,8 +161,8 @@ fn look_at_frees(look: bool) {
 }
 
 fn begin_waiting(slot: &mut Kept) {
-    if !slot.1 {
-        slot.1 = true;
+    if !slot.waits {
+        slot.waits = true;
         WAITERS.fetch_add(1, Ordering::Relaxed);
     }
     WAITING.store(true, Ordering::Relaxed);
@@ -126,7 +172,7 @@ fn begin_waiting(slot: &mut Kept) {
 /// The block is there: keep the call until the next one.
 pub fn wait_with(block: u64, call: Option<u64>) {
     with_slot(|slot| {
-        if let Some(pending) = slot.0.as_mut() {
+        if let Some(pending) = slot.call.as_mut() {
             pending.block = block;
             pending.call = call;
             begin_waiting(slot);
@@ -139,23 +185,28 @@ pub fn wait_with(block: u64, call: Option<u64>) {
 pub fn settle() {
     // A call may have waited since before there was a second interpreter.
     let common = unsafe { &mut *SLOT.0.get() };
-    if common.1 {
+    if common.waits {
         settle_in(common);
     }
     with_slot(|slot| {
-        if slot.1 {
+        if slot.waits {
             settle_in(slot);
         }
     });
 }
 
 fn settle_in(slot: &mut Kept) {
-    slot.1 = false;
+    slot.waits = false;
     if WAITERS.fetch_sub(1, Ordering::Relaxed) == 1 {
         WAITING.store(false, Ordering::Relaxed);
         look_at_frees(false);
     }
-    let Some(pending) = slot.0.take() else { return };
+    let Some(pending) = slot.call.take() else {
+        return;
+    };
+    if slot.region != REGION.load(Ordering::Relaxed) {
+        return;
+    }
     let (candidates, count) = &pending.candidates;
     let is_strict = is_learning();
     let mut answer = Answer::Other;
@@ -216,5 +267,29 @@ pub fn event_of(kind: Kind) -> Event {
         Kind::List => Event::ListResize,
         Kind::Dict => Event::DictResize,
         Kind::Set => Event::SetResize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_ends_leaves_nothing_waiting() {
+        let wait = || {
+            wait_for(Pending {
+                kind: Kind::List,
+                block: 0,
+                candidates: Candidates::default(),
+                site: None,
+                steps: Steps::default(),
+                place: Place::default(),
+                call: None,
+            });
+            assert!(WAITING.load(Ordering::Relaxed));
+        };
+        std::thread::spawn(wait).join().expect("a thread failed");
+        assert_eq!(WAITERS.load(Ordering::Relaxed), 0);
+        assert!(!WAITING.load(Ordering::Relaxed));
     }
 }

@@ -19,6 +19,15 @@ pub static LATENCIES: AtomicBool = AtomicBool::new(false);
 /// Whether neither is, so that a line's counters are all that an event needs.
 static PLAIN: AtomicBool = AtomicBool::new(false);
 
+/// Whether the interpreter compiles what it executes often.
+static COMPILES: AtomicBool = AtomicBool::new(false);
+
+/// The interpreter compiles what it executes often: the instruction that a frame is at may be an earlier one.
+pub fn distrust_compiled_code() {
+    COMPILES.store(true, Ordering::Relaxed);
+    PLAIN.store(false, Ordering::Relaxed);
+}
+
 /// Say whether whole stacks are kept, and latencies.
 pub fn keep(stacks: bool, latencies: bool) {
     STACKS.store(stacks, Ordering::Relaxed);
@@ -53,20 +62,44 @@ static KNOWN: Known = Known(UnsafeCell::new((
     [(0, 0); ROOM],
 )));
 
+/// In place of an offset: the instruction is not known, only the function.
+const SOMEWHERE: i32 = i32::MIN;
+
 /// Where the program is.
+///
+/// Compiled code says so before it calls what may execute other code, as where a container grows.
 pub fn find_place() -> Place {
+    find_place_in(false)
+}
+
+/// Where a request of the program's is made, of whichever kind: in compiled code, in a function without a line.
+pub fn find_place_of_request() -> Place {
+    find_place_in(COMPILES.load(Ordering::Relaxed) && frames::is_in_compiled_code())
+}
+
+fn find_place_in(is_compiled: bool) -> Place {
     if build::is_free_threaded() {
         frames::compare_with_interpreter();
     }
     if STACKS.load(Ordering::Relaxed) {
-        return find_stack();
+        return find_stack(is_compiled);
     }
     match frames::innermost() {
         Some(spot) => Place {
-            line: tell(number_line(spot)),
+            line: tell(number_line(without_line(spot, is_compiled))),
             stack: None,
         },
         None => nowhere(),
+    }
+}
+
+fn without_line(spot: Spot, is_compiled: bool) -> Spot {
+    match is_compiled {
+        true => Spot {
+            offset: SOMEWHERE,
+            ..spot
+        },
+        false => spot,
     }
 }
 
@@ -93,17 +126,22 @@ fn number_line(spot: Spot) -> Option<u32> {
         return Some(slot.1);
     }
     let (file, function) = name_of(spot.code);
-    let number = intern_frame(file, function, line_of(spot.code, spot.offset))?;
+    let line = match spot.offset {
+        SOMEWHERE => 0,
+        offset => line_of(spot.code, offset),
+    };
+    let number = intern_frame(file, function, line)?;
     if keep_code(spot.code) {
         *slot = (spot, number);
     }
     Some(number)
 }
 
-fn find_stack() -> Place {
+fn find_stack(is_compiled: bool) -> Place {
     let mut innermost = None;
     let (mut depth, mut hash) = (0, 0);
     frames::walk(|spot| {
+        let spot = without_line(spot, is_compiled && depth == 0);
         innermost = innermost.or(Some(spot));
         hash = mix(hash ^ spot.code, spot.offset as u64);
         depth += 1;
@@ -122,7 +160,7 @@ fn find_stack() -> Place {
             stack: Some(slot.1),
         };
     }
-    let (stack, is_kept) = number_stack();
+    let (stack, is_kept) = number_stack(is_compiled);
     if let (Some(stack), true) = (stack, is_kept) {
         *slot = (hash, stack);
     }
@@ -131,11 +169,11 @@ fn find_stack() -> Place {
 
 /// Return the number of the stack, and whether it may be remembered by its code objects.
 #[cold]
-fn number_stack() -> (Option<u32>, bool) {
+fn number_stack(is_compiled: bool) -> (Option<u32>, bool) {
     let mut numbers = [0_u32; DEEPEST];
     let (mut depth, mut is_kept, mut is_whole) = (0, true, true);
     frames::walk(|spot| {
-        match number_line(spot) {
+        match number_line(without_line(spot, is_compiled && depth == 0)) {
             Some(number) => numbers[depth] = number,
             None => is_whole = false,
         }
@@ -193,7 +231,10 @@ fn count_and_remember(event: Event) {
 
 #[inline(never)]
 fn count_slowly(event: Event) {
-    let place = find_place();
+    let place = match event {
+        Event::PoolInit | Event::NewArena | Event::MemoryMap => find_place_of_request(),
+        _ => find_place(),
+    };
     ledger::credit(event, place.line, place.stack);
     if LATENCIES.load(Ordering::Relaxed) && !matches!(place.line, Line::Outside) {
         latency::mark(event);

@@ -2,14 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Whether threads may be at work at the same time: those of interpreters that have a lock each.
+/// Whether threads may be at work at the same time: those of interpreters that have a lock each, or of one without.
 ///
 /// Where all share one, the thread that holds that needs no other, and a locked instruction takes as long as all the rest.
 pub static PARALLEL: AtomicBool = AtomicBool::new(true);
 
 /// A lock that knows the thread that holds it.
 ///
-/// Threads of one interpreter never meet here, since they share its lock; those of interpreters with a lock each do.
+/// Threads that share an interpreter's lock never meet here; those of interpreters with a lock each do, and those of one
+/// without.
 pub struct Spin(AtomicU64);
 
 /// Stands for the one thread that holds the interpreters' common lock; no thread has this number.
@@ -75,6 +76,10 @@ pub fn this_thread() -> u64 {
     };
     pointer
 }
+
+/// Held while tables of ours are in use: threads of a free-threaded interpreter call at the same time, and interpreters
+/// with locks of their own.
+pub static TABLES: Spin = Spin::new();
 
 #[cfg(test)]
 mod tests {

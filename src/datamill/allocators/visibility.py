@@ -25,6 +25,7 @@ class State(IntFlag):
     OTHER_OBJECTS = 1024
     NO_TABLES = 2048
     NO_MAPS = 4096
+    COMPILES = 8192
 
 
 #: What limits the trace of one interpreter.
@@ -32,7 +33,7 @@ _LIMITS = {
     State.FREE_THREADED: "pools and arenas are not counted: it is a free-threaded build, whose allocator "
     "(mimalloc) has neither; the first growth of an empty list may be missing where a function of the "
     "interpreter had not been seen to resize lists",
-    State.UNKNOWN_VERSION: "nothing is counted: this version of CPython is not one of 3.11 to 3.14",
+    State.UNKNOWN_VERSION: "nothing is counted: this version of CPython is not one of 3.11 to 3.15",
     State.NO_POOLS: "pools and arenas are not counted: requests are served by another allocator than "
     "CPython's, as with PYTHONMALLOC=malloc",
     State.OTHER_OBJECTS: "nothing is counted: its objects do not begin as in other builds of this version",
@@ -40,6 +41,9 @@ _LIMITS = {
     "trial, and not all were recognised",
     State.NO_MAPS: "large blocks that are mapped one by one are not counted: another allocator than "
     "glibc's serves them",
+    State.COMPILES: "pools, arenas and maps in code that it compiled are counted in the function, without a "
+    "line: its experimental compiler (JIT) is on, whose code does not say where it is; a comprehension over "
+    "several lines may have its list_resize in another of them",
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
     State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
     State.NO_BEGINNING: "nothing is counted: it never said that it begins a program, as where Python is "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -214,3 +215,17 @@ def test_a_shell_and_its_interpreter_are_told_apart(tmp_path: Path) -> None:
     _, found = trace(tmp_path, "sh", "-c", script, status=0)
     assert (found["interpreter_count"], found["program_count"]) == (1, 1)
     assert sum(row["count"] for row in found["lines"] if row["event"] == "list_resize") == 28
+
+
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="no musl-gcc here (Debian's package musl-tools)")
+def test_a_program_of_another_c_library_runs_as_alone_and_nothing_is_counted(tmp_path: Path) -> None:
+    source = '#include <stdio.h>\nint main(void) { puts("as alone"); return 7; }\n'
+    (tmp_path / "other.c").write_text(source, encoding="utf-8")
+    subprocess.run(["musl-gcc", "-o", "other", "other.c"], cwd=tmp_path, check=True)
+    printed, found = trace(tmp_path, tmp_path / "other")
+    assert printed == "as alone\n"
+    assert any("belongs to another C library" in sentence for sentence in found["not_visible"])
+    # And where what starts it belongs to glibc.
+    printed, found = trace(tmp_path, "sh", "-c", "./other")
+    assert printed == "as alone\n"
+    assert found["program_count"] == 1

@@ -151,17 +151,52 @@ def test_large_blocks_are_mapped_ones_only_where_the_c_library_mapped_them(
     if asked.returncode != 0:
         pytest.skip("this interpreter has no such allocator")
     # Giving back a mapped block has the C library take blocks up to its size from the heap.
-    program = "first = bytes(400_000)\ndel first\nheap = [bytes(200_000) for _ in range(50)]\n"
+    program = "first = bytes(1_000_000)\ndel first\nheap = [bytes(200_000) for _ in range(50)]\n"
     program += "mapped = [bytes(4_000_000) for _ in range(50)]\n"
     trace, _ = run_traced(tmp_path, version, program)
     found = count_by_line(trace)
-    if any("large blocks that are mapped one by one are not counted" in text for text in trace.not_visible):
-        assert allocator == "mimalloc" or is_free_threaded(list_interpreters()[version])
+    is_mimalloc = allocator == "mimalloc" or is_free_threaded(list_interpreters()[version])
+    said = "large blocks that are mapped one by one are not counted"
+    assert any(said in text for text in trace.not_visible) == is_mimalloc
+    if is_mimalloc:
         assert not {place for place in found if place[0] == "memory_map" and place[1] > 2}
     else:
-        assert allocator != "mimalloc"
         assert found["memory_map", 4] == 50
         assert found.get(("memory_map", 3), 0) <= 2
+
+
+@INTERPRETERS
+def test_what_compiled_code_does_counts_in_its_function_and_in_no_wrong_line(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = "import sys; print(hasattr(sys, '_jit') and sys._jit.is_available())"
+    command = [list_interpreters()[version], "-c", asking]
+    if subprocess.run(command, capture_output=True, text=True, check=True).stdout != "True\n":
+        pytest.skip("this interpreter has no compiler")
+    program = """\
+def work():
+    kept = [None] * 30000
+    total = 0.5
+    for number in range(30000):
+        total = total + 1.0
+        kept[number] = total
+        last = number
+work()
+"""
+    found = {}
+    for choice in ("0", "1"):
+        monkeypatch.setenv("PYTHON_JIT", choice)
+        trace, _ = run_traced(tmp_path, version, program)
+        assert any("experimental compiler" in sentence for sentence in trace.not_visible) == (choice == "1")
+        found[choice] = {
+            line: count for (event, line), count in count_by_line(trace).items() if event == "pool_init"
+        }
+    # Numbers of the loop take a pool or two.
+    others = [count for line, count in found["1"].items() if line not in (0, 5)]
+    assert sum(others) <= 3
+    assert found["1"][0] > 40
+    assert abs(sum(found["1"].values()) - sum(found["0"].values())) <= 3
+    assert found["0"][5] > 50
 
 
 @INTERPRETERS

@@ -18,6 +18,7 @@ from datamill.allocators.latencies import (
 )
 from datamill.allocators.ledger import plan_ledger, read_latencies
 from datamill.allocators.trace import Frame
+from datamill.allocators.visibility import State
 
 BITS = {event.name: 1 << number for number, event in enumerate(EVENTS)}
 
@@ -86,6 +87,22 @@ def test_a_ledger_has_the_first_requests_and_how_many_there_were() -> None:
     assert (found.seen, found.limit) == (5, 2)
     assert found.table["latency_ns"].to_list() == [15.0, 20.0]
     assert (found.clock.cost_ns, found.clock.own_ns) == (25.0, 9.0)
+
+
+@pytest.mark.parametrize("state", [State.NO_POOLS, State.FREE_THREADED], ids=lambda state: state.name)
+def test_blocks_of_a_process_without_pools_have_no_size_class(state: State) -> None:
+    plan = plan_ledger(stacks=False, regions=False, latencies=2)
+    ledger = bytearray(plan.header.ljust(plan.size, b"\0"))
+    struct.pack_into("<Q", ledger, 496 + 16, 2)
+    [interpreters] = struct.unpack_from("<Q", ledger, 16 + 16 * 4)
+    # Two interpreters that were traced; of the second there are no pools.
+    struct.pack_into("<Q", ledger, 144 + 8 * 6, 2)
+    struct.pack_into("<2I", ledger, interpreters, 7, State.BEGAN)
+    struct.pack_into("<2I", ledger, interpreters + 512, 8, State.BEGAN | state)
+    rows = np.zeros(2, CALL)
+    rows["pid"], rows["domain"], rows["size"] = [7, 8], 1, 40
+    ledger[plan.reserved[0] :] = rows.tobytes()
+    assert read_latencies(bytes(ledger)).table["size_class"].to_list() == [48, None]
 
 
 def test_a_ledger_without_requests_gives_a_table_without_rows() -> None:

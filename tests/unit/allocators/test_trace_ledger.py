@@ -118,13 +118,14 @@ def test_what_could_not_be_seen_is_said(change: tuple[int, int], words: str) -> 
     [
         (3, "PYTHONMALLOC=malloc"),
         (4, "free-threaded"),
-        (8, "3.11 to 3.14"),
+        (8, "3.11 to 3.15"),
         (17, "lines are not told"),
         (33, "another allocator in place"),
         (64, "never said that it begins"),
         (1024, "do not begin as in other builds"),
         (2049, "not all were recognised"),
         (4097, "large blocks that are mapped"),
+        (8193, "experimental compiler"),
     ],
 )
 def test_what_limits_an_interpreter_is_said_with_its_name(state: int, words: str) -> None:

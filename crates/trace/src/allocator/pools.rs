@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use crate::python::Api;
+use crate::python::{Api, build};
 use crate::readable::read_word;
 
 /// How pools are laid out here.
@@ -48,7 +48,8 @@ pub fn find_map_word(api: &Api) -> Option<u64> {
     const SIZE: u64 = 4096;
     /// What may be around a block where it is watched for overruns.
     const MORE: u64 = 80;
-    if !has_glibc_malloc() {
+    // A free-threaded build has nothing else than mimalloc, whose blocks have the next one's before them.
+    if build::is_free_threaded() || api.has_mimalloc() || !has_glibc_malloc() {
         return None;
     }
     let block = unsafe { (api.object_malloc)(SIZE as usize) };

@@ -13,14 +13,12 @@ use crate::python::api;
 use crate::python::build::{is_free_threaded, widened};
 use crate::python::objects::{Kind, LIST_HEAD};
 use crate::readable::{can_read, read_word};
-use crate::record::{count_here, find_place};
+use crate::record::{count_here, find_place, find_place_of_request};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
 use crate::sites::{Answer, Site, Verdict, classify, learn};
-use crate::spin::Spin;
+use crate::spin::TABLES;
 
-/// Held while tables of ours are in use: interpreters with locks of their own call at the same time.
-static LOCK: Spin = Spin::new();
 /// Arenas that were mapped in the call that is under way.
 static ARENAS: AtomicU32 = AtomicU32::new(0);
 
@@ -33,7 +31,7 @@ fn hot() -> &'static Hot {
 #[inline]
 fn at_work(work: impl FnOnce()) {
     if COUNTING.load(Relaxed) {
-        LOCK.hold_once(work);
+        TABLES.hold_once(work);
     }
 }
 
@@ -75,7 +73,9 @@ pub fn arena_mapped(succeeded: bool, size: usize) {
         hot().small.store(0, Relaxed);
         return;
     }
-    if size == hot().arena_size.load(Relaxed) {
+    let arena = hot().arena_size.load(Relaxed);
+    // Of huge pages (3.15) an arena has two; no chunk of the frame stack is as large as either.
+    if size == arena || size == 2 * arena {
         // The allocator is in the middle of a call: it is counted when that call returns.
         ARENAS.fetch_add(1, Relaxed);
     } else {
@@ -167,7 +167,8 @@ pub fn request_made(way: Way, is_mem: bool, size: u64, timed: &Timed) {
     at_work(|| {
         if !is_learning() {
             let ticks = clock::between(timed.begin, timed.end);
-            latency::record(way, is_mem, size, ticks, timed.faults, find_place().line);
+            let line = find_place_of_request().line;
+            latency::record(way, is_mem, size, ticks, timed.faults, line);
         }
     });
 }
@@ -334,6 +335,6 @@ fn is_new_pool(slot: &AtomicU64, header: u64, size: u64) -> bool {
 
 /// A child that was forked: no other thread holds anything here.
 pub fn start_over() {
-    LOCK.open();
+    TABLES.open();
     pending::start_over();
 }

@@ -1,11 +1,11 @@
 //! Where requests are written down, one after the other, until there is no room for more.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::clock;
 use crate::events::Event;
-use crate::ledger::{self, Call, Line, mix};
-use crate::spin::this_thread;
+use crate::ledger::{self, Call, Line};
+use crate::own::own;
 
 /// How memory was asked for.
 #[derive(Clone, Copy)]
@@ -14,27 +14,6 @@ pub enum Way {
     Malloc = 1,
     Calloc = 2,
     Realloc = 3,
-}
-
-const NONE: u64 = u64::MAX;
-
-/// What happens in the request that a thread is in: events before it is written down, and then its number.
-struct Current {
-    events: AtomicU32,
-    number: AtomicU64,
-}
-
-/// Interpreters with locks of their own are in requests at the same time.
-const ROOM: usize = 1 << 10;
-static CURRENT: [Current; ROOM] = [const {
-    Current {
-        events: AtomicU32::new(0),
-        number: AtomicU64::new(NONE),
-    }
-}; ROOM];
-
-fn here() -> &'static Current {
-    &CURRENT[(mix(this_thread(), 0) >> 20) as usize % ROOM]
 }
 
 /// Whether page faults are counted: two calls of the kernel for each request.
@@ -67,27 +46,27 @@ pub fn prepare() {
 /// A request begins.
 #[inline(always)]
 pub fn begin() {
-    let here = here();
-    here.events.store(0, Relaxed);
-    here.number.store(NONE, Relaxed);
+    let own = own();
+    own.call_events.set(0);
+    own.call_number.set(0);
+    own.is_growing.set(false);
 }
 
 /// An event happens in the request that this thread is in.
 #[inline(always)]
 pub fn mark(event: Event) {
-    let here = here();
-    match here.number.load(Relaxed) {
-        NONE => {
-            here.events.fetch_or(1 << event as u32, Relaxed);
+    match current() {
+        Some(number) => attach(number, event),
+        None => {
+            let events = &own().call_events;
+            events.set(events.get() | 1 << event as u32);
         }
-        number => attach(number, event),
     }
 }
 
 /// The number of the request that this thread is in, where it was written down.
 pub fn current() -> Option<u64> {
-    let number = here().number.load(Relaxed);
-    (number != NONE).then_some(number)
+    own().call_number.get().checked_sub(1)
 }
 
 /// An event turns out to have happened in a request.
@@ -121,16 +100,16 @@ pub fn record(way: Way, is_mem: bool, size: u64, ticks: u64, faults: Option<u64>
     };
     let number = header.calls_seen.fetch_add(1, Relaxed);
     let Some(call) = find(number) else { return };
-    let here = here();
+    let own = own();
     call.ticks.store(ticks, Relaxed);
     call.size.store(size, Relaxed);
     call.frame.store(frame, Relaxed);
     call.pid.store(std::process::id(), Relaxed);
-    call.events.store(here.events.load(Relaxed), Relaxed);
+    call.events.store(own.call_events.get(), Relaxed);
     call.faults.store(pack_faults(faults), Relaxed);
     call.way.store(way as u8, Relaxed);
     call.domain.store(1 + u8::from(is_mem), Relaxed);
-    here.number.store(number, Relaxed);
+    own.call_number.set(number + 1);
 }
 
 /// A request of a native program, or one that a server answered.
@@ -190,6 +169,34 @@ fn bucket_of(ticks: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Arc, Barrier};
+
+    #[test]
+    fn threads_that_are_in_requests_at_once_mark_each_its_own() {
+        const THREADS: usize = 200;
+        let all_are_in = Arc::new(Barrier::new(THREADS));
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| {
+                let all_are_in = Arc::clone(&all_are_in);
+                let work = move || {
+                    begin();
+                    all_are_in.wait();
+                    let event = [Event::PoolInit, Event::ListResize][number % 2];
+                    mark(event);
+                    all_are_in.wait();
+                    own().call_events.get() == 1 << event as u32
+                };
+                let small = std::thread::Builder::new().stack_size(64 << 10);
+                small.spawn(work).expect("a thread")
+            })
+            .collect();
+        let right = threads
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .filter(|is_right| *is_right)
+            .count();
+        assert_eq!(right, THREADS);
+    }
 
     #[test]
     fn buckets_divide_each_doubling_in_four() {

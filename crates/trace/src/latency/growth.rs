@@ -1,11 +1,14 @@
 //! How long a dictionary or a set takes to move to another table: from the request of the new one until the old one
 //! is given back. What lies between, putting each item in its new place, is most of it.
+//!
+//! A move asks for no more memory, so that it is over at the thread's next request: what is given back later, as where
+//! other threads may still read the old table, is not timed.
 
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::cell::Cell;
 
 use super::calls::set_growth;
 use super::clock;
+use crate::own;
 use crate::python::objects::Kind;
 use crate::readable::read_word;
 use crate::sites::scan::Candidates;
@@ -23,13 +26,10 @@ struct Growth {
     own: u64,
 }
 
-struct Slot(UnsafeCell<Option<Growth>>);
-
-// Used under the lock of the slow path only.
-unsafe impl Sync for Slot {}
-
-static SLOT: Slot = Slot(UnsafeCell::new(None));
-static IS_OPEN: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    /// The container that may be moving in this thread, until its next request.
+    static MOVING: Cell<Option<Growth>> = const { Cell::new(None) };
+}
 
 /// A table was asked for, which one of these containers may move to.
 pub fn grow(call: u64, kind: Kind, block: u64, candidates: Candidates, begin: u64, own: u64) {
@@ -41,17 +41,17 @@ pub fn grow(call: u64, kind: Kind, block: u64, candidates: Candidates, begin: u6
         begin,
         own,
     };
-    unsafe { *SLOT.0.get() = Some(growth) };
-    IS_OPEN.store(true, Relaxed);
+    let is_kept = MOVING.try_with(|moving| moving.set(Some(growth))).is_ok();
+    own::own().is_growing.set(is_kept);
 }
 
 /// A block was given back at a moment: where it was the container's old table, it has moved.
 #[inline]
 pub fn released(block: u64, now: u64) {
-    if !IS_OPEN.load(Relaxed) {
+    if !own::own().is_growing.get() {
         return;
     }
-    let Some(growth) = (unsafe { *SLOT.0.get() }) else {
+    let Ok(Some(growth)) = MOVING.try_with(Cell::get) else {
         return;
     };
     let (candidates, count) = &growth.candidates;
@@ -62,6 +62,6 @@ pub fn released(block: u64, now: u64) {
     if has_moved {
         let ticks = clock::between(growth.begin, now).saturating_sub(growth.own);
         set_growth(growth.call, ticks);
-        IS_OPEN.store(false, Relaxed);
+        own::own().is_growing.set(false);
     }
 }

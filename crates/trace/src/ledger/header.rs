@@ -133,6 +133,8 @@ pub enum State {
     NoTables = 2048,
     /// Blocks do not say whether they have a mapping of their own.
     NoMaps = 4096,
+    /// The interpreter compiles code that does not say which instruction it is at.
+    Compiles = 8192,
 }
 
 impl Process {

@@ -6,8 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-use super::own::Own;
 use crate::ledger::State;
+use crate::own::Own;
 
 /// A record without content.
 const RECORD: u64 = 8;
@@ -136,7 +136,7 @@ unsafe fn make_ring() -> Option<u64> {
 }
 
 unsafe extern "C" fn close_ring(ring: *mut libc::c_void) {
-    let own = super::own::own();
+    let own = crate::own::own();
     if own.ring.get() == ring as u64 {
         // What a thread asks for while it ends is not looked at for faults.
         own.ring.set(REFUSED);

@@ -9,7 +9,6 @@ mod cache;
 mod entries;
 mod faults;
 mod heap;
-mod own;
 mod place;
 mod request;
 
@@ -77,7 +76,8 @@ pub fn is_prepared() -> bool {
 }
 
 extern "C" fn in_child() {
-    own::own().start_over();
+    crate::own::own().start_over();
+    crate::turns::start_over();
     if let Some(header) = ledger::header() {
         header.forks.fetch_add(1, Relaxed);
     }
@@ -116,6 +116,6 @@ fn knows_children() -> bool {
 /// A child that was made without the C library's knowledge is itself from now on.
 #[cold]
 fn note_new_process() {
-    own::own().start_over();
+    crate::own::own().start_over();
     unsafe { (*ALIVE.load(Relaxed)).store(1, Relaxed) };
 }

@@ -4,11 +4,11 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::entries::served;
-use super::own::{Own, own};
 use super::{cache, faults, heap, place};
 use crate::events::Event;
 use crate::latency::{self, NativeCall, clock};
 use crate::ledger::{self, State};
+use crate::own::{Own, own};
 use crate::record::{LATENCIES, STACKS};
 
 /// How memory is asked for.

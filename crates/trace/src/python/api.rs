@@ -44,6 +44,10 @@ macro_rules! functions {
             pub frame_line: Option<unsafe extern "C" fn(u64) -> c_int>,
             /// `_PyRuntime`, and its size, where the interpreter exports it.
             pub runtime: Option<(u64, usize)>,
+            /// `PyObject_CallNoArgs`, which all have that compile.
+            call: Option<unsafe extern "C" fn(u64) -> u64>,
+            /// `_Py_GetOptimizer`, which those of 3.13 have that compile.
+            optimizer: Option<unsafe extern "C" fn() -> u64>,
             /// `_PyMem_GetCurrentAllocatorName`: none for one that is not the interpreter's own.
             allocator_name: Option<unsafe extern "C" fn() -> *const c_char>,
         }
@@ -65,6 +69,12 @@ macro_rules! functions {
                     text: find(c"PyUnicode_Type")? as u64,
                     bytes: find(c"PyBytes_Type")? as u64,
                 },
+                call: find(c"PyObject_CallNoArgs").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
+                }),
+                optimizer: find(c"_Py_GetOptimizer").map(|found| unsafe {
+                    std::mem::transmute::<usize, unsafe extern "C" fn() -> u64>(found)
+                }),
                 interpreter_of: find(c"PyThreadState_GetInterpreter").map(|found| unsafe {
                     std::mem::transmute::<usize, unsafe extern "C" fn(u64) -> u64>(found)
                 }),
@@ -112,8 +122,12 @@ functions! {
     decref = c"Py_DecRef": fn(u64);
     new_code = c"PyCode_NewEmpty": fn(*const c_char, *const c_char, c_int) -> u64;
     code_line = c"PyCode_Addr2Line": fn(u64, c_int) -> c_int;
+    get_system = c"PySys_GetObject": fn(*const c_char) -> u64;
+    is_true = c"PyObject_IsTrue": fn(u64) -> c_int;
     get_attribute = c"PyObject_GetAttrString": fn(u64, *const c_char) -> u64;
     text_bytes = c"PyUnicode_AsUTF8AndSize": fn(u64, *mut isize) -> *const u8;
+    leave_interpreter = c"PyEval_SaveThread": fn() -> u64;
+    enter_interpreter = c"PyEval_RestoreThread": fn(u64);
     fetch_error = c"PyErr_Fetch": fn(*mut u64, *mut u64, *mut u64);
     restore_error = c"PyErr_Restore": fn(u64, u64, u64);
     new_list = c"PyList_New": fn(isize) -> u64;
@@ -159,6 +173,52 @@ impl Api {
     pub fn has_own_allocator(&self) -> bool {
         self.allocator_name
             .is_none_or(|name| !unsafe { name() }.is_null())
+    }
+
+    /// Whether the allocator in use is mimalloc, as far as it tells.
+    pub fn has_mimalloc(&self) -> bool {
+        let name = self.allocator_name.map(|name| unsafe { name() });
+        name.is_some_and(|name| {
+            !name.is_null()
+                && unsafe { CStr::from_ptr(name) }
+                    .to_bytes()
+                    .starts_with(b"mimalloc")
+        })
+    }
+
+    /// Whether the interpreter compiles what it executes often. Needs the global lock.
+    pub fn compiles(&self) -> bool {
+        match self.optimizer {
+            Some(optimizer) => unsafe {
+                let found = optimizer();
+                (self.decref)(found);
+                found != 0
+            },
+            None => self.says_that_it_compiles(),
+        }
+    }
+
+    /// What `sys._jit` says, from 3.14 on.
+    fn says_that_it_compiles(&self) -> bool {
+        let Some(call) = self.call else { return false };
+        unsafe {
+            let mut error = [0_u64; 3];
+            let [kind, value, trace] = &mut error;
+            (self.fetch_error)(kind, value, trace);
+            let about = (self.get_system)(c"_jit".as_ptr());
+            let asked = match about {
+                0 => 0,
+                _ => (self.get_attribute)(about, c"is_enabled".as_ptr()),
+            };
+            let answer = if asked == 0 { 0 } else { call(asked) };
+            let compiles = answer != 0 && (self.is_true)(answer) == 1;
+            for object in [asked, answer] {
+                // Does nothing to what is not there.
+                (self.decref)(object);
+            }
+            (self.restore_error)(error[0], error[1], error[2]);
+            compiles
+        }
     }
 
     /// The version as the interpreter words it.

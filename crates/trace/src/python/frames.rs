@@ -25,6 +25,17 @@ const MOST_FOREIGN: usize = 64;
 /// Bits of a reference that say how it is counted (3.14).
 const TAGS: u64 = 7;
 
+/// Whether the innermost frame executes compiled code, which does not keep note of each of its instructions, or may do so:
+/// 3.13 does not tell.
+pub fn is_in_compiled_code() -> bool {
+    let (Some(api), Some(compiled)) = (api(), LAYOUT.get().and_then(|layout| layout.compiled))
+    else {
+        return true;
+    };
+    let thread = unsafe { (api.thread_state)() };
+    thread != 0 && unsafe { *((thread + compiled) as *const u64) } != 0
+}
+
 /// Whether frames are where we look for them.
 pub fn can_read_frames() -> bool {
     LAYOUT.get().is_some() && MISREAD.load(Ordering::Relaxed) == 0

@@ -1,7 +1,7 @@
 //! Where the interpreter keeps what no function of it tells without allocating.
 //!
 //! Read from the headers of each version: `Include/cpython/pystate.h` and `Include/internal/pycore_frame.h`
-//! (3.11 to 3.13), `pycore_interpframe_structs.h` (3.14). A minor version keeps its layout for life, since
+//! (3.11 to 3.13), `pycore_interpframe_structs.h` (3.14 and 3.15). A minor version keeps its layout for life, since
 //! extension modules are compiled against it. [`super::frames`] checks what it finds there.
 
 /// Offsets in bytes.
@@ -18,6 +18,8 @@ pub struct Layout {
     pub first_foreign_owner: u8,
     /// In a frame: which copy of the code's instructions it executes, where threads have copies of their own.
     pub copy: Option<u64>,
+    /// From the thread state to the compiled code that the innermost frame executes, if any.
+    pub compiled: Option<u64>,
 }
 
 const V3_11: Layout = Layout {
@@ -28,6 +30,7 @@ const V3_11: Layout = Layout {
     owner: 69,
     first_foreign_owner: 3,
     copy: None,
+    compiled: None,
 };
 const V3_12: Layout = Layout {
     to_frame: [Some(56), Some(0)],
@@ -37,29 +40,47 @@ const V3_12: Layout = Layout {
     owner: 70,
     first_foreign_owner: 3,
     copy: None,
+    compiled: None,
 };
 const V3_13: Layout = Layout {
     to_frame: [Some(72), None],
     ..V3_12
 };
-const V3_14: Layout = Layout { owner: 74, ..V3_13 };
-/// Without the global lock.
-const V3_14_FREE: Layout = Layout {
-    owner: 78,
-    copy: Some(72),
+const V3_14: Layout = Layout {
+    owner: 74,
+    compiled: Some(272),
     ..V3_13
+};
+const V3_15: Layout = Layout {
+    compiled: Some(304),
+    ..V3_14
 };
 
 /// The layout of a version such as `3.11.2 (main, ...)`; nothing for versions that we do not know.
 pub fn find_layout(version: &[u8]) -> Option<Layout> {
     let mut parts = version.split(|byte| !byte.is_ascii_digit());
-    match (parts.next()?, parts.next()?) {
-        (b"3", b"11") => Some(V3_11),
-        (b"3", b"12") => Some(V3_12),
-        (b"3", b"13") => Some(V3_13),
-        (b"3", b"14") if is_free_threaded(version) => Some(V3_14_FREE),
-        (b"3", b"14") => Some(V3_14),
-        _ => None,
+    let found = match (parts.next()?, parts.next()?) {
+        (b"3", b"11") => V3_11,
+        (b"3", b"12") => V3_12,
+        (b"3", b"13") => V3_13,
+        (b"3", b"14") => V3_14,
+        (b"3", b"15") => V3_15,
+        _ => return None,
+    };
+    let has_copies = is_free_threaded(version) && found.compiled.is_some();
+    Some(if has_copies {
+        with_copies(found)
+    } else {
+        found
+    })
+}
+
+/// Without the global lock, from 3.14 on, each frame says which copy of the instructions it executes.
+const fn with_copies(layout: Layout) -> Layout {
+    Layout {
+        owner: layout.owner + 4,
+        copy: Some(72),
+        ..layout
     }
 }
 
@@ -77,6 +98,7 @@ mod tests {
         assert_eq!(find_layout(b"3.11.2 (main, Apr 28 2025)"), Some(V3_11));
         assert_eq!(find_layout(b"3.14.0rc1+ (heads/x)"), Some(V3_14));
         assert_eq!(find_layout(b"3.1.1"), None);
+        assert_eq!(find_layout(b"3.15.2 (main, Oct 26 2026)"), Some(V3_15));
         assert_eq!(find_layout(b"3.99.1"), None);
         assert_eq!(find_layout(b""), None);
     }
@@ -89,7 +111,9 @@ mod tests {
         assert!(!is_free_threaded(b"3.13.0 (main)"));
         assert_eq!(
             find_layout(b"3.14.0 free-threading build (main)"),
-            Some(V3_14_FREE)
+            Some(with_copies(V3_14))
         );
+        let free = b"3.13.0 experimental free-threading build (main)";
+        assert_eq!(find_layout(free), Some(V3_13));
     }
 }

@@ -1,4 +1,4 @@
-//! Lists, dictionaries and sets as they lie in memory (`Include/cpython/*object.h`, the same from 3.11 to 3.14).
+//! Lists, dictionaries and sets as they lie in memory (`Include/cpython/*object.h`, the same from 3.11 to 3.15).
 
 use super::build::{is_free_threaded, widened};
 use super::{Api, api};
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn sizes_of_tables_are_those_that_getsizeof_tells() {
-        // sys.getsizeof of dictionaries less 64 bytes (3.11 to 3.14): texts as keys, integers as keys.
+        // sys.getsizeof of dictionaries less 64 bytes (3.11 to 3.15): texts as keys, integers as keys.
         for size in [120, 208, 400, 160, 288, 568, 768, 1104] {
             assert!(is_keys_size(size), "{size}");
         }

@@ -112,7 +112,7 @@ def trace(
 ) -> None:
     """Run a program and count its allocations that take the slow path.
 
-    Of CPython 3.11 to 3.14 they are counted by line; of any other program, by where it calls malloc or
+    Of CPython 3.11 to 3.15 they are counted by line; of any other program, by where it calls malloc or
     what is like it. Children of the program are followed. The program has this terminal, and its exit
     status and signals are passed on; the report goes to standard error.
 

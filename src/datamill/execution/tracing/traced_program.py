@@ -23,6 +23,8 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, sig
 _SHARED = (signal.SIGINT, signal.SIGQUIT)
 #: Folders of ledgers, with the process that made them.
 _FOLDER = "datamill-trace-"
+#: Folders that a program lies in, one within the other, at most: from each of them up to the root.
+_DEEPEST_FOLDER = 64
 _NOT_FOUND, _NOT_EXECUTABLE = "is not here", "cannot be executed"
 
 
@@ -91,6 +93,15 @@ def _remove_left_ledgers(folder: Path) -> None:
                 shutil.rmtree(left)
 
 
+def name_for_glibc(tracer: Path) -> str:
+    """Return the absolute path of a library as only glibc's dynamic linker can read it.
+
+    Where a program of another C library is in the tree, musl's linker ends it over a preloaded library that
+    it cannot load, and passes over one that is not there: it does not know `$ORIGIN`, the program's folder.
+    """
+    return f"$ORIGIN{'/..' * _DEEPEST_FOLDER}{tracer}"
+
+
 def run_traced(
     command: Sequence[str], tracer: Path, ledger: Path, *, look: Callable[[], None], every_s: float
 ) -> int:
@@ -112,7 +123,7 @@ def run_traced(
     preloaded = os.environ.get("LD_PRELOAD", "")
     environment = {
         **os.environ,
-        "LD_PRELOAD": f"{tracer}:{preloaded}" if preloaded else str(tracer),
+        "LD_PRELOAD": f"{name_for_glibc(tracer)}:{preloaded}" if preloaded else name_for_glibc(tracer),
         LEDGER_VARIABLE: str(ledger),
     }
     return run_watched(command, environment=environment, look=look, every_s=every_s)

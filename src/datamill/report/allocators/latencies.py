@@ -25,8 +25,9 @@ def state_latencies(latencies: AllocationLatencies, *, most: int = 5) -> Iterato
             "in all requests"
         )
         for line in slow[:most]:
+            place = f", line {line.line}" if line.line else ""
             yield (
-                f'    File "{line.file}", line {line.line} in {line.function}: '
+                f'    File "{line.file}"{place} in {line.function}: '
                 f"{format_fixed(line.latency_ns / 1e6, 3)} ms, {format_count(line.count)} requests of "
                 f"{format_count(line.size)} bytes"
             )

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{MOST, MOST_STEPS, Path, SERVES_CALLOC, Step};
 use crate::native::allocator::{Allocator, Kind};
 use crate::native::entries::{next_calloc, next_free, next_malloc};
-use crate::native::own::own;
+use crate::own::own;
 use crate::readable::Pages;
 use crate::spin::this_thread;
 

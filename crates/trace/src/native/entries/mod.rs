@@ -9,9 +9,9 @@ pub mod served;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::native::own::own;
 use crate::native::request::{Request, Way, look_at};
 use crate::native::{heap, place};
+use crate::own::own;
 
 type Block = *mut c_void;
 pub type Malloc = unsafe extern "C" fn(usize) -> Block;

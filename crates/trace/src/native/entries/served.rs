@@ -11,7 +11,7 @@ use super::{Target, exports};
 use crate::events::Event;
 use crate::latency::{NativeCall, clock, write_native};
 use crate::ledger::intern_frame;
-use crate::native::own::{Own, own};
+use crate::own::{Own, own};
 
 /// Whether requests that are served are written down.
 pub static WANTED: AtomicBool = AtomicBool::new(false);

@@ -13,7 +13,7 @@ pub struct Own {
     pub maps: Cell<u32>,
     /// The page in which the kernel counts page faults: 0 before it is asked for, 1 when it was refused.
     pub ring: Cell<u64>,
-    /// What a server's thread is at, where that is wanted ([`super::entries::served`]): when it began, the command's number in
+    /// What a server's thread is at, where that is wanted ([`crate::native`]): when it began, the command's number in
     /// the ledger and one, bytes, page faults before, and what its allocator has done.
     pub served: Cell<u64>,
     pub length: Cell<u64>,
@@ -22,6 +22,11 @@ pub struct Own {
     pub events: Cell<u32>,
     pub requests: Cell<u32>,
     pub refills: Cell<u32>,
+    /// The interpreter's request that this thread is in: a bit for each event in it, its number in the ledger and one (0
+    /// before it is written down), and whether a container may be moving to its block.
+    pub call_events: Cell<u32>,
+    pub call_number: Cell<u64>,
+    pub is_growing: Cell<bool>,
 }
 
 global_asm!(
