@@ -6,6 +6,9 @@
 # each command of a test would compile anew what changed, each process of pytest all tests.
 export PYTHONDONTWRITEBYTECODE :=
 MAKEFLAGS += --no-print-directory --no-builtin-rules
+# What a second build of the same crate would take less is less than what keeping it takes in the first.
+CARGO_INCREMENTAL ?= 0
+export CARGO_INCREMENTAL
 
 VENV := .venv
 BIN := $(VENV)/bin
