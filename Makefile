@@ -6,7 +6,7 @@
 # each command of a test would compile anew what changed, each process of pytest all tests.
 export PYTHONDONTWRITEBYTECODE :=
 MAKEFLAGS += --no-print-directory --no-builtin-rules
-# What a second build of the same crate would take less is less than what keeping it takes in the first.
+# Crates here are small: what incremental builds save later is less than what they cost the first time.
 CARGO_INCREMENTAL ?= 0
 export CARGO_INCREMENTAL
 
