@@ -6,11 +6,19 @@
 # each command of a test would compile anew what changed, each process of pytest all tests.
 export PYTHONDONTWRITEBYTECODE :=
 MAKEFLAGS += --no-print-directory --no-builtin-rules
+# Crates here are small: what incremental builds save later is less than what they cost the first time.
+CARGO_INCREMENTAL ?= 0
+export CARGO_INCREMENTAL
 
 VENV := .venv
 BIN := $(VENV)/bin
 WORKER := $(BIN)/datamill-worker
 TRACER := $(VENV)/lib/datamill/libdatamill_trace.so
+# Of what is in Rust there are two builds: the optimised one, of `make setup` and all that measures, and that of the
+# tests, which shares with the tests of Rust what it compiles. A tree that was set up keeps the optimised one.
+BUILD := $(if $(wildcard $(VENV)/.native-optimised),optimised,quick)
+NATIVE := $(VENV)/.native-$(BUILD)
+WORKER_BUILD := $(VENV)/.worker-$(BUILD)
 VALIDATOR := $(VENV)/validator/.packages
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
@@ -36,18 +44,24 @@ PREPARE_OPTIONS = $(if $(FULL),--full,$(if $(QUICK),--quick)) $(if $(XZ),--xz '$
 # What crates show in their documents is text, which rustdoc need not read to find that out; programs under examples/,
 # which `make lint` compiles, are not linked.
 # Twice as many at once as processors, as they wait half of their time.
-CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
+CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --tests --locked
+# The crates of the worker are tested as it is compiled, statically, and these as Python's module is: nothing of other
+# people's is compiled a second time for the tests. The module itself has no tests.
+BESIDE_WORKER := datamill-elf datamill-numeric datamill-trace
+STATIC := MAKEFLAGS= RUSTFLAGS='-C target-feature=+crt-static'
+TEST_WORKER = $(STATIC) $(CARGO_TEST) --target $(HOST) --workspace --exclude datamill-python $(BESIDE_WORKER:%=--exclude %)
+TEST_OTHERS = MAKEFLAGS= $(CARGO_TEST) $(BESIDE_WORKER:%=-p %)
 # Tests are compiled by one process, while those of Rust leave time; else each of pytest's compiles all.
 COMPILE_TESTS := $(BIN)/pytest --collect-only --quiet >/dev/null 2>&1
 
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup demo installed rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
+.PHONY: help setup ready demo installed rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
 	wheel wheel-check glossary rights clean
 
 help: ## list the targets
-	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
+	@echo 'make setup   .venv/bin/datamill and .venv/bin/datamill-worker, optimised, for all that measures'
 	@echo 'make demo    xz against bzip2, a few minutes; ends with the path of the report'
 	@echo '             FULL=1                                    the published design: 1800 trials'
 	@echo '             QUICK=1                                   32 trials, to see that it works'
@@ -72,9 +86,16 @@ help: ## list the targets
 AT_ONCE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j3)
 
 setup:
+	+@$(AT_ONCE) installed BUILD=optimised
+
+# What tests and tools need: the build that is there, else the quick one.
+ready:
 	+@$(AT_ONCE) installed
 
-installed: $(VENV)/.project $(WORKER) $(TRACER)
+installed: $(NATIVE) $(WORKER_BUILD) $(TRACER)
+	@:
+
+$(WORKER): $(WORKER_BUILD)
 	@:
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
@@ -96,22 +117,45 @@ $(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# With it the kernels that Python loads are built. Cargo counts its own jobs: of `make -j` it has no pipe.
-$(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
+# With it the kernels that Python loads are built, by the profile that pyproject.toml names; uv, which looks at that file
+# alone, would not see that sources or the profile changed. Cargo counts its own jobs: of `make -j` it has no pipe.
+INSTALL_PROJECT = MAKEFLAGS= $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation \
+	--reinstall-package datamill -e .
+
+$(VENV)/.native-optimised: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 3 of 5: kernels of the analyses, compiled (1 to 5 minutes)'
-	MAKEFLAGS= $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.native-*
+	$(INSTALL_PROJECT)
+	@$(BIN)/python -m compileall -q src/datamill
+	@touch $@
+
+$(VENV)/.native-quick: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
+	$(need-rust)
+	@echo 'setup, step 3 of 5: kernels of the analyses, compiled as their tests are (up to 2 minutes)'
+	@rm -f $(VENV)/.native-*
+	MATURIN_PEP517_ARGS='--profile dev' $(INSTALL_PROJECT)
 	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
 
 # Static, so that the same file runs in any trial's private world.
-$(WORKER): $(VENV)/.uv $(RUST_SOURCES)
+$(VENV)/.worker-optimised: $(VENV)/.uv $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 4 of 5: the worker, compiled (1 to 5 minutes)'
-	MAKEFLAGS= RUSTFLAGS='-C target-feature=+crt-static' \
-		cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
-	@cp $(TARGET)/$(HOST)/release/datamill-worker $@.new
-	@mv $@.new $@
+	@rm -f $(VENV)/.worker-*
+	$(STATIC) cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
+	@cp $(TARGET)/$(HOST)/release/datamill-worker $(WORKER).new
+	@mv $(WORKER).new $(WORKER)
+	@touch $@
+
+$(VENV)/.worker-quick: $(VENV)/.uv $(RUST_SOURCES)
+	$(need-rust)
+	@echo 'setup, step 4 of 5: the worker, compiled as its tests are (up to 3 minutes)'
+	@rm -f $(VENV)/.worker-*
+	$(STATIC) cargo build --quiet --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
+	@strip -o $(WORKER).new $(TARGET)/$(HOST)/debug/datamill-worker
+	@mv $(WORKER).new $(WORKER)
+	@touch $@
 
 # What traced programs load; the profile is that of the other library, whose frames can be unwound.
 $(TRACER): $(VENV)/.uv $(RUST_SOURCES)
@@ -133,22 +177,28 @@ demo: setup
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
 built:
-	+@$(AT_ONCE) setup rust-tests
+	+@$(AT_ONCE) installed rust-tests
 
 rust-tests:
 	$(need-rust)
-	MAKEFLAGS= $(CARGO_TEST) --no-run
+	$(TEST_WORKER) --no-run
+	$(TEST_OTHERS) --no-run
+
+# Those of the worker wait for processes and clocks, and the others compute: at once, which takes the time of the
+# former; what the others say comes after.
+RUN_RUST_TESTS = { others=$$(mktemp); $(TEST_OTHERS) --no-fail-fast >$$others 2>&1 & first=0; \
+	$(TEST_WORKER) --no-fail-fast || first=1; wait $$! || first=1; cat $$others; rm $$others; [ $$first = 0 ]; }
 
 test: built
 	@# Both, whatever the first finds.
 	@status=0; \
 	$(COMPILE_TESTS) & \
-	$(CARGO_TEST) --no-fail-fast || status=1; \
+	$(RUN_RUST_TESTS) || status=1; \
 	wait; \
 	$(PYTEST) --stage change || status=1; \
 	exit $$status
 
-check: setup
+check: ready
 	@$(MAKE) $(VALIDATOR)
 	@# R itself answers what is frozen for `make test`.
 	@$(PYTEST) --stage check --live-r
@@ -160,12 +210,12 @@ prove: built
 	@$(MAKE) $(VALIDATOR)
 	@status=0; \
 	$(COMPILE_TESTS) & \
-	$(CARGO_TEST) --no-fail-fast || status=1; \
+	$(RUN_RUST_TESTS) || status=1; \
 	wait; \
 	$(PYTEST) $(LIVE) || status=1; \
 	exit $$status
 
-hostile: setup
+hostile: ready
 	$(BIN)/pytest tests/integration/hostile --attacks
 
 # What only repetition shows: 10 000 seeds of the simulation, more kills, more examples.
@@ -174,7 +224,7 @@ nightly: prove
 
 lint: lint-python lint-rust
 
-lint-python: setup
+lint-python: ready
 	$(BIN)/ruff check . $(SCRIPTS)
 	$(BIN)/ruff format --check . $(SCRIPTS)
 	$(BIN)/mypy
@@ -209,10 +259,10 @@ bench: setup
 	$(BIN)/python benches/fleet/worker_choice.py
 	$(BIN)/python benches/allocators/allocators.py
 
-glossary: setup
+glossary: ready
 	$(BIN)/python -m datamill.report.words.glossary > docs/glossary.md
 
-rights: setup
+rights: ready
 	PYTHONPATH=tests $(BIN)/python -m integration.hostile.users.rights_page > docs/reference/rights.md
 
 # Not in .venv/.packages: the linker that reaches old C libraries is large.
@@ -226,11 +276,11 @@ wheel: setup $(VENV)/.wheel-tools
 wheel-check: wheel
 	@$(BIN)/python wheels/check
 
-man: setup
+man: ready
 	@$(BIN)/python -m datamill.cli.shell.manual build/man/man1
 	@echo 'read one with: man -l build/man/man1/datamill.1'
 
-simulate: setup
+simulate: ready
 	PYTHONPATH=tests $(BIN)/python -m simulation --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)
 	PYTHONPATH=tests $(BIN)/python -m simulation.shares --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)
 

@@ -27,6 +27,8 @@ LATER = {
         "tests/integration/fleet/test_fleet_firewall.py",
         "tests/integration/service/database/test_coordinator_schema.py",
         "tests/integration/service/database/test_upgrades.py",
+        "tests/integration/service/experiments/test_coordinator_stops.py::test_a_package_that_completed_trials_before",
+        "tests/integration/service/predictions/test_predictions_over_the_wire.py",
         "tests/integration/service/serving/test_return_from_backup.py",
         "tests/integration/service/serving/test_serving_command.py",
         "tests/integration/service/serving/test_serving_experiments.py",
@@ -51,7 +53,9 @@ LATER = {
         "tests/integration/service/publishing/test_crates.py::test_the_validator",
         "tests/reference/crates/",
     ),
+    # Its moves and invariants are those of the simulation, of which the first seeds prove a change.
     "more of the simulation": (
+        "tests/integration/service/experiments/test_coordinator_properties.py",
         "tests/simulation/test_simulation.py::test_no_seed_violates_an_invariant[the others]",
         "tests/simulation/test_simulation.py::test_a_planted_bug_is_found",
         "tests/simulation/test_simulation.py::test_a_replay_in_another_process",
@@ -73,6 +77,8 @@ LATER = {
         "tests/planted/machines/test_unlike_machines.py",
         "tests/properties/quantiles/test_tied_quantiles_beside_an_offset.py",
     ),
+    # R answers the same questions, and that proves a change.
+    "a second reference": ("tests/reference/quantiles/test_quantile_kernel_against_linear_program.py",),
     "long experiments": (
         "tests/acceptance/experiments/test_screening.py::test_a_screening_names",
         "tests/acceptance/experiments/test_screening.py::test_a_level_that_gave_nothing",

@@ -33,8 +33,8 @@ def list_parts() -> dict[str, set[str]]:
     return {name: MODULES.get(name, {name}) for name in names}
 
 
-def list_imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def list_imports(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (item.name.partition(".")[0] for item in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -44,11 +44,18 @@ def list_imports(path: Path) -> Iterator[str]:
 def test_only_the_coordinator_imports_its_parts() -> None:
     parts = set().union(*list_parts().values())
     package = ROOT / "src" / "datamill"
+    texts = {
+        path.relative_to(package): path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))
+    }
+    assert any(
+        parts.intersection(list_imports(text)) for path, text in texts.items() if "service" in path.parts
+    )
     wrong = [
-        f"{path.relative_to(package)}: {name}"
-        for path in sorted(package.rglob("*.py"))
-        if "service" not in path.relative_to(package).parts
-        for name in parts.intersection(list_imports(path))
+        f"{path}: {name}"
+        for path, text in texts.items()
+        # To read a file as a tree takes long: only one that has such a word somewhere.
+        if "service" not in path.parts and any(part in text for part in parts)
+        for name in parts.intersection(list_imports(text))
     ]
     assert wrong == []
 

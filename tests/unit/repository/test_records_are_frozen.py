@@ -40,7 +40,8 @@ def list_dataclasses(text: str) -> Iterator[tuple[str, bool]]:
 def list_changing() -> set[str]:
     """The names of all dataclasses that are not frozen."""
     texts = [path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py")]
-    found = [item for text in texts for item in list_dataclasses(text)]
+    # To read a file as a tree takes long.
+    found = [item for text in texts if "@dataclass" in text for item in list_dataclasses(text)]
     assert len(found) > 500, "the sources were not found"
     return {name for name, is_frozen in found if not is_frozen}
 

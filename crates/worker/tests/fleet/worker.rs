@@ -79,9 +79,19 @@ pub fn allow_weak_worlds(state: &Path) {
     }
 }
 
+/// Lets all workers of these tests remember the versions of compilers in one file: each has a state folder of its own, and
+/// asking eleven compilers takes longer than most of what is tested.
+fn share_known_compilers(state: &Path) {
+    let memory = state.join("fleet/cache/compilers.json");
+    std::fs::create_dir_all(memory.parent().unwrap()).unwrap();
+    let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fleet-compilers.json");
+    std::os::unix::fs::symlink(shared, memory).ok();
+}
+
 impl Worker {
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
         allow_weak_worlds(&folder.join("state"));
+        share_known_compilers(&folder.join("state"));
         let mut command = worker_command(folder);
         command.args(arguments);
         Self::spawn(folder, command)
@@ -90,6 +100,7 @@ impl Worker {
     /// Starts one to which a file tells the identity of the boot.
     pub fn start_in_boot(folder: &Path, boot: &Path, arguments: &[&str]) -> Self {
         allow_weak_worlds(&folder.join("state"));
+        share_known_compilers(&folder.join("state"));
         let mut command = Command::new("unshare");
         command
             .args(["--mount", "sh", "-c"])

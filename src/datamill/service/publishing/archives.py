@@ -7,6 +7,8 @@ import hashlib
 import logging
 import threading
 import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from django.conf import settings
@@ -31,6 +33,8 @@ _TRUSTED_S = 3600.0
 #: A storage elsewhere looks after its bits itself, and reading there costs more.
 _TRUSTED_ELSEWHERE_S = 86_400.0
 _MOST_KEPT = 4096
+#: Of a list as many are read at once: after a start of the coordinator none is known.
+_AT_ONCE = 8
 _checked: dict[tuple[str, str], float] = {}
 _lock = threading.Lock()
 
@@ -67,6 +71,16 @@ def is_intact(publication: Publication, now_s: float | None = None) -> bool:
     return True
 
 
+def are_intact(publications: Iterable[Publication]) -> list[bool]:
+    """Tell of each publication what `is_intact` does.
+
+    Raises:
+        AwayError: the storage of files does not answer.
+    """
+    with ThreadPoolExecutor(_AT_ONCE, "archives looked at") as readers:
+        return list(readers.map(is_intact, publications))
+
+
 def _hash_file(kept: KeptFile) -> str:
     digest = hashlib.sha256()
     for piece in kept.read():
@@ -90,12 +104,17 @@ def drop_withdrawn_archives() -> None:
             log.warning("archives of withdrawn publications are still in the store: %s", _tell(problem))
 
 
+def name_old_folder() -> Path:
+    """Return where an earlier version made archives and kept them."""
+    return Path(settings.DATA_FOLDER) / "publications"
+
+
 def move_old_archives() -> None:
     """Move archives into the store that an earlier version kept beside it, in `publications/`.
 
     What cannot be moved now stays, is told as damaged meanwhile, and is moved the next time.
     """
-    folder = Path(settings.DATA_FOLDER) / "publications"
+    folder = name_old_folder()
     old = [path for path in folder.glob("*.zip") if is_sha256(path.stem)]
     try:
         for path in old:

@@ -21,6 +21,7 @@ from datamill.service.bounded_work.places import taking_turn
 from datamill.service.bundles.export import prepare_bundle
 from datamill.service.files.store import check_disk_room
 from datamill.service.models import Artifact, FleetExperiment
+from datamill.service.publishing.archives import name_old_folder
 from datamill.service.publishing.statements import MAKING, MadeArchive, make_archive
 
 _UNFINISHED = ".making-"
@@ -74,8 +75,9 @@ def making_archive(
 
 def drop_unfinished_archives() -> None:
     """Remove what a coordinator left that was killed while it made archives; nobody makes any now."""
-    for folder in _name_place().glob(f"{_UNFINISHED}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+    for place in (_name_place(), name_old_folder()):
+        for folder in place.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _name_place() -> Path:

@@ -127,6 +127,7 @@ def publish_experiment(
     try:
         with making_archive(experiment, user, description, held_back) as draft:
             made = draft.made
+            # Before it is kept, which may take long; another may be entered meanwhile.
             _check_quota(user, made.size_bytes)
 
             def enter() -> Publication:
@@ -165,6 +166,7 @@ def _enter(
     enter_more: Callable[[Publication], None],
 ) -> Publication:
     """Enter a publication; who may read the result may read its experiment from now on."""
+    _check_quota(user, made.size_bytes)
     experiment = FleetExperiment.objects.only("public").get(pk=experiment_id)
     earlier = Publication.objects.filter(experiment_id=experiment_id).order_by("published_unix_s").first()
     was_public = experiment.public if earlier is None else read_statement(earlier).was_public

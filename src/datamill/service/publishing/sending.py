@@ -19,7 +19,12 @@ from datamill.service.bundles.tar_stream import send_pieces
 from datamill.service.files.store import AwayError
 from datamill.service.models import FleetExperiment
 from datamill.service.publishing.making import making_archive
-from datamill.service.publishing.publishing import find_archive, read_statement, suggest_title
+from datamill.service.publishing.publishing import (
+    find_archive,
+    find_publication,
+    read_statement,
+    suggest_title,
+)
 from datamill.service.publishing.statements import MAKING
 from datamill.service.publishing.tables import Publication
 from datamill.service.watching.places import BUNDLES
@@ -40,8 +45,13 @@ def send_archive(request: HttpRequest, publication: Publication) -> HttpResponse
         return HttpResponse(status=304, headers={"ETag": etag})
     name = f"{read_statement(publication).experiment}-{publication.key}.zip"
     pieces = kept.read()
-    # A storage that is away says so before the answer begins.
-    response = _send(chain((next(pieces, b""),), pieces), publication.size_bytes, name)
+    try:
+        # A storage that is away says so before the answer begins.
+        first = next(pieces, b"")
+    except FileNotFoundError:
+        # It was removed since: what is known of it now says why.
+        return send_archive(request, find_publication(publication.key))
+    response = _send(chain((first,), pieces), publication.size_bytes, name)
     response["ETag"] = etag
     return response
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.test import Client, override_settings
-from integration.service.api_users import store
+from integration.service.api_users import ApiUser, store
 from integration.service.files.object_storage import BUCKET, KEY, SECRET, ObjectStorage
 from integration.service.publishing.test_publications import (
     HEADLINE,
@@ -26,11 +27,14 @@ from datamill.results.crates.description import describe
 from datamill.service.administration.quotas import set_quota
 from datamill.service.administration.retention import remove_retired, retire_old_files, set_retention
 from datamill.service.administration.storage import measure_room, measure_users
+from datamill.service.api.api import api
 from datamill.service.files import bucket
 from datamill.service.files.bucket import BucketFile
-from datamill.service.files.disk import name_stored_file
+from datamill.service.files.disk import DiskFile, name_stored_file
+from datamill.service.files.store import KeptFile, keep_file
 from datamill.service.models import FleetExperiment, Publication, StoredFile
-from datamill.service.publishing import archives
+from datamill.service.publishing import archives, publishing, sending
+from datamill.service.publishing.making import drop_unfinished_archives
 from datamill.service.publishing.publishing import publish_experiment, withdraw_publication
 
 pytestmark = pytest.mark.usefixtures("data_folder", "memory_database")
@@ -180,6 +184,29 @@ def test_archives_count_as_files_of_who_published_them() -> None:
     assert publish(fleet)[0].status_code == 302
 
 
+def test_two_publications_at_once_do_not_pass_a_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet()
+    fleet.finish()
+    assert publish(fleet)[0].status_code == 302
+    made = Publication.objects.get()
+    held = measure_users([fleet.ada.user])[0].size_bytes
+    set_quota(fleet.ada.user, fleet.ada.user, held + made.size_bytes * 3 // 2, None)
+    kept = list_kept()
+
+    def keep_after_another(part: Path, sha256: str, enter: Callable[[], Publication]) -> Publication:
+        # Each alone has room.
+        made.pk = "f" * 12
+        made.save(force_insert=True)
+        return keep_file(part, sha256, enter)
+
+    monkeypatch.setattr(publishing, "keep_file", keep_after_another)
+    answer, _ = publish(fleet)
+    assert answer.status_code == 400
+    assert "ask the operator of the coordinator for room" in answer.content.decode()
+    assert Publication.objects.count() == 2
+    assert list_kept() == kept
+
+
 def list_kept() -> set[Path]:
     return {path for path in (Path(settings.DATA_FOLDER) / "files").rglob("*") if path.is_file()}
 
@@ -214,6 +241,83 @@ def test_archives_of_an_earlier_version_are_moved_into_the_store() -> None:
     archives.move_old_archives()
     assert not old.parent.exists()
     archives.move_old_archives()
+
+
+def test_an_archive_that_comes_back_replaces_a_damaged_one_and_never_the_reverse() -> None:
+    _, published = enter_publication()
+    kept = name_stored_file(published.sha256)
+    whole = kept.read_bytes()
+    damaged = bytes([whole[0] ^ 1]) + whole[1:]
+    old = Path(settings.DATA_FOLDER) / "publications" / f"{published.sha256}.zip"
+    for there, coming in ((damaged, whole), (whole, damaged), (whole, whole)):
+        old.parent.mkdir()
+        kept.write_bytes(there)
+        old.write_bytes(coming)
+        archives.move_old_archives()
+        assert archives.is_intact(published)
+        assert not old.parent.exists()
+    # A damaged one is better than none: it is told as damaged, and can be looked at.
+    kept.unlink()
+    old.parent.mkdir()
+    old.write_bytes(damaged)
+    archives.move_old_archives()
+    assert kept.read_bytes() == damaged
+    assert not archives.is_intact(published)
+
+
+def test_what_was_left_unfinished_goes_also_where_an_earlier_version_made_it() -> None:
+    left = [Path(settings.DATA_FOLDER) / place / ".making-x" for place in ("files", "publications")]
+    for folder in left:
+        (folder / "bundle").mkdir(parents=True)
+    drop_unfinished_archives()
+    assert not any(folder.exists() for folder in left)
+
+
+@pytest.mark.parametrize(("withdrawn", "status"), [(True, 410), (False, 503)])
+def test_an_archive_that_goes_while_it_is_asked_for_is_told_and_no_failure(
+    monkeypatch: pytest.MonkeyPatch, withdrawn: bool, status: int
+) -> None:
+    fleet, published = enter_publication()
+    find_archive = sending.find_archive
+
+    def find_and_lose(publication: Publication) -> KeptFile:
+        kept = find_archive(publication)
+        if withdrawn:
+            withdraw_publication(published, published.publisher, "The clock was wrong.")
+        name_stored_file(published.sha256).unlink(missing_ok=True)
+        return kept
+
+    monkeypatch.setattr(sending, "find_archive", find_and_lose)
+    told = fleet.ada.get(f"/publications/{published.key}/archive")
+    assert (told[0], ("withdrawn" if withdrawn else "damaged") in told[1]["message"]) == (status, True)
+
+
+def test_archives_of_a_list_are_read_at_once_and_told_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, first = enter_publication()
+    content = b"another archive"
+    second = Publication(sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content))
+    name_stored_file(second.sha256).parent.mkdir(parents=True, exist_ok=True)
+    name_stored_file(second.sha256).write_bytes(content)
+    missing = Publication(sha256="0" * 64, size_bytes=1)
+    read, together = DiskFile.read, threading.Barrier(2, timeout=60)
+
+    def read_together(kept: DiskFile, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        together.wait()
+        return read(kept, start, stop)
+
+    monkeypatch.setattr(DiskFile, "read", read_together)
+    assert archives.are_intact([first, missing, second]) == [True, False, True]
+
+
+def test_the_api_says_that_the_storage_is_away_and_its_document_that_it_may(storage: ObjectStorage) -> None:
+    published, _ = publish_into(storage)
+    user = ApiUser("bob")
+    storage.end()
+    paths = api.get_openapi_schema()["paths"]
+    for path in ("/publications", "/publications/{key}"):
+        status, told = user.get(path.replace("{key}", published.key))
+        assert (status, "Nothing is lost" in told["remedy"]) == (503, True)
+        assert "503" in {str(code) for code in paths[f"/api{path}"]["get"]["responses"]}
 
 
 def test_archives_of_an_earlier_version_go_into_the_bucket_once_it_answers(storage: ObjectStorage) -> None:

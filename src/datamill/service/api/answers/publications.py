@@ -31,7 +31,7 @@ from datamill.service.api.experiments import MOST_ROWS, After
 from datamill.service.api.keyed import RequestKey, doing_once
 from datamill.service.api.schemas import Name, Number, RequestBody, describe_record
 from datamill.service.models import Publication
-from datamill.service.publishing.archives import is_intact
+from datamill.service.publishing.archives import are_intact, is_intact
 from datamill.service.publishing.publishing import (
     check_readable,
     find_publication,
@@ -58,7 +58,10 @@ _RERUN = describe_record(AcceptedRerun)
 _MOST_PUBLICATIONS = 100
 
 
-@router.get("/publications", response={200: describe_record(list[PublicationLine]), 404: _PROBLEM})
+@router.get(
+    "/publications",
+    response={200: describe_record(list[PublicationLine]), 404: _PROBLEM, 503: _PROBLEM},
+)
 def list_published(request: HttpRequest, after: Name = "") -> list[PublicationLine]:
     """List 100 publications, the latest first, withdrawn ones as well; `after` is the last key seen."""
     found = list_publications()
@@ -66,13 +69,20 @@ def list_published(request: HttpRequest, after: Name = "") -> list[PublicationLi
         last = find_publication(after)
         same = Q(published_unix_s=last.published_unix_s, key__gt=last.key)
         found = found.filter(Q(published_unix_s__lt=last.published_unix_s) | same)
-    return [_describe(request, item) for item in found[:_MOST_PUBLICATIONS]]
+    listed = list(found[:_MOST_PUBLICATIONS])
+    standing = [item for item in listed if item.withdrawn_unix_s is None]
+    whole = {item.key for item, is_whole in zip(standing, are_intact(standing), strict=True) if is_whole}
+    return [_describe(request, item, is_whole=item.key in whole) for item in listed]
 
 
-@router.get("/publications/{key}", response={200: describe_record(PublicationLine), 404: _PROBLEM})
+@router.get(
+    "/publications/{key}",
+    response={200: describe_record(PublicationLine), 404: _PROBLEM, 503: _PROBLEM},
+)
 def show_published(request: HttpRequest, key: Key) -> PublicationLine:
     """Tell what a publication is, how it is cited, and whether its archive is whole."""
-    return _describe(request, find_publication(key))
+    found = find_publication(key)
+    return _describe(request, found, is_whole=found.withdrawn_unix_s is None and is_intact(found))
 
 
 @router.get(
@@ -112,7 +122,15 @@ def send_published(request: HttpRequest, key: Key) -> HttpResponseBase:
 
 @router.post(
     "/experiments/{number}/publish",
-    response={200: _LINE, 400: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 409: _PROBLEM, 429: _PROBLEM},
+    response={
+        200: _LINE,
+        400: _PROBLEM,
+        403: _PROBLEM,
+        404: _PROBLEM,
+        409: _PROBLEM,
+        429: _PROBLEM,
+        503: _PROBLEM,
+    },
 )
 def publish(
     request: HttpRequest, number: ExperimentNumber, body: ToPublish, request_key: RequestKey = ""
@@ -141,7 +159,7 @@ def publish(
                 make,
                 held_back=body.hold_back,
                 # The writer does not read the archive, which was written just now.
-                enter_more=lambda made: once.keep(_describe(request, made, was_read=True)),
+                enter_more=lambda made: once.keep(_describe(request, made, is_whole=True)),
             )
     return once.respond()
 
@@ -158,14 +176,14 @@ def withdraw(request: HttpRequest, key: Key, body: Withdrawn, request_key: Reque
                 find_publication(key),
                 find_user(request),
                 body.reason,
-                lambda withdrawn: once.keep(_describe(request, withdrawn)),
+                lambda withdrawn: once.keep(_describe(request, withdrawn, is_whole=False)),
             )
     return once.respond()
 
 
 @router.get(
     "/experiments/{number}/crate",
-    response={200: None, 400: _PROBLEM, 404: _PROBLEM, 409: _PROBLEM, 429: _PROBLEM},
+    response={200: None, 400: _PROBLEM, 404: _PROBLEM, 409: _PROBLEM, 429: _PROBLEM, 503: _PROBLEM},
 )
 def send_unpublished(request: HttpRequest, number: ExperimentNumber) -> StreamingHttpResponse:
     """Send an experiment that has ended as an RO-Crate, which says that it has no licence; 409 before."""
@@ -225,9 +243,8 @@ def list_reruns(request: HttpRequest, number: ExperimentNumber, before: After = 
     return HttpResponse(msgspec.json.encode(lines), content_type="application/json; charset=utf-8")
 
 
-def _describe(request: HttpRequest, item: Publication, *, was_read: bool = False) -> PublicationLine:
-    said, withdrawn = read_description(item), item.withdrawn_unix_s is not None
-    intact = not withdrawn and (was_read or is_intact(item))
+def _describe(request: HttpRequest, item: Publication, *, is_whole: bool) -> PublicationLine:
+    said = read_description(item)
     return PublicationLine(
         key=item.key,
         experiment=item.experiment_id,
@@ -240,8 +257,8 @@ def _describe(request: HttpRequest, item: Publication, *, was_read: bool = False
         address=request.build_absolute_uri(reverse("publication", args=[item.key])),
         archive=request.build_absolute_uri(reverse("publication-archive", args=[item.key])),
         citation=cite_as_text(said),
-        headline=read_statement(item).headline if intact else "",
-        intact=intact,
+        headline=read_statement(item).headline if is_whole else "",
+        intact=is_whole,
         withdrawn=item.withdrawn_reason,
     )
 
