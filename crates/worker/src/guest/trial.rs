@@ -67,7 +67,8 @@ fn hand_out_build(
     *guest = Some(guests.facts());
     let mut build = build_in_guest(spec, levels, &guests, interrupt)?;
     let is_reused = build.facts.as_ref().is_some_and(|facts| facts.reused);
-    if let (true, BuildPolicy::Fresh, Some(kept)) = (is_reused, spec.build, build.archive.parent()) {
+    if let (true, BuildPolicy::Fresh, Some(kept)) = (is_reused, spec.build, build.archive.parent())
+    {
         // Each build that is asked for is one of its own.
         remove_tree(kept).map_err(io_failure(Phase::Setup, "removing a kept build"))?;
         build = build_in_guest(spec, levels, &guests, interrupt)?;
