@@ -83,6 +83,7 @@ def test_expected_errors_are_the_real_ones_on_machines_that_are_not_refused(own:
             ratios.append(error / found.expected_error)
             suites.append(error / found.suite_error)
     assert len(ratios) > 15
-    assert 0.83 < np.median(ratios) < 1.2
+    # The median of some twenty ratios, each of few machines, is known to about a fifth.
+    assert 0.75 < np.median(ratios) < 1.35
     # The suite's own error is that of an application like the suite, and only of such.
     assert (np.median(suites) > 1.5) == (own > 0)

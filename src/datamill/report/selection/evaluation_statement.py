@@ -52,7 +52,7 @@ def summarize_evaluation(found: StoreEvaluation) -> list[str]:
 
 def _tell_directions(sizes: SizeCheck) -> str:
     sentence = (
-        f"Directions: told of {format_count(sizes.told.count)} of {count_nouns(sizes.told.n, 'change')}"
+        f"Directions: given for {format_count(sizes.told.count)} of {count_nouns(sizes.told.n, 'change')}"
     )
     if sizes.right.n:
         sentence += f", right in {format_count(sizes.right.count)}, {_tell_rate(sizes.right)}"
