@@ -131,18 +131,19 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_another_thread_gives_back_and_takes_is_read_or_not_there() {
-        let map = |place: *mut libc::c_void, more: i32| unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | more;
-            libc::mmap(place, 4096, libc::PROT_READ, flags, -1, 0)
-        };
-        let page = map(std::ptr::null_mut(), 0) as u64;
+    fn memory_that_another_thread_hides_and_shows_is_read_or_not_there() {
+        let page = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, flags, -1, 0)
+        } as u64;
         let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
-                    unsafe { libc::munmap(page as *mut _, 4096) };
-                    map(page as *mut _, libc::MAP_FIXED_NOREPLACE);
+                    // Given back, the address could become another test's memory.
+                    for rights in [libc::PROT_NONE, libc::PROT_READ] {
+                        unsafe { libc::mprotect(page as *mut _, 4096, rights) };
+                    }
                 }
             });
             let (mut there, mut gone) = (0, 0);
