@@ -33,6 +33,29 @@ def test_intervals_cover_as_often_as_they_say(
     assert np.mean(covered) == pytest.approx(0.9, abs=0.045)
 
 
+def test_a_suite_that_has_each_benchmark_twice_tells_the_same_errors() -> None:
+    covered = []
+    for seed in range(3):
+        logs = make_logs(20, 15, seed, own=0.05, spread=0.2)
+        for column in range(0, 15, 3):
+            matrix, application, times = split_suite(logs, column, 7)
+            again = matrix.seconds * np.exp(
+                np.random.default_rng(seed).normal(0, 0.002, matrix.seconds.shape)
+            )
+            twice = replace(
+                matrix,
+                benchmarks=(*matrix.benchmarks, *(f"{name} again" for name in matrix.benchmarks)),
+                seconds=np.hstack([matrix.seconds, again]),
+                noise=np.hstack([matrix.noise, matrix.noise]),
+            )
+            once, both = predict_platforms(matrix, application), predict_platforms(twice, application)
+            assert both.suite_error == pytest.approx(once.suite_error, rel=0.2)
+            truth = dict(zip(matrix.machines, times, strict=True))
+            covered += [item.low <= truth[item.machine] <= item.high for item in both.predictions]
+    # Predicted from its copy each benchmark would err by next to nothing, and a third would be covered.
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.07)
+
+
 def test_what_is_not_refused_errs_less_than_the_limit_nearly_always() -> None:
     errors, refused, risks = [], [], []
     for seed in range(3):

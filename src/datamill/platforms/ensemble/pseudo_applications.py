@@ -20,8 +20,9 @@ MOST_TAKEN = 60
 #: Where fewer benchmarks than these were measured on all trained machines, those count as well that were on
 #: this share of them. The errors that come of it are a little larger than the application's.
 _ENOUGH, _NEARLY_ALL = 10, 0.8
-#: Benchmarks are copies where they differ by less than this share of what two of them differ by on average.
-_COPY = 0.1
+#: Benchmarks are copies where they differ by less than this share of the median difference of two, which some
+#: copies do not move, nor one benchmark unlike all others; or by no more than rounding.
+_COPY, _ROUNDING = 0.1, 1e-9
 _PREDICT_GAP = share_covariance(1.0, 1.0)
 
 
@@ -48,6 +49,8 @@ def predict_pseudo_applications(
 ) -> PseudoApplications:
     """Predict benchmarks from the rest of the suite, as if each were the application.
 
+    Copies of a benchmark are not taken, and do not predict it: the application has no copy in the suite.
+
     Args:
         logs: logarithms of the suite (n × p), trained machines first, without gaps.
         observed: which of them were measured (n × p). A benchmark with a gap on a trained machine is taken
@@ -57,7 +60,10 @@ def predict_pseudo_applications(
         methods: the members.
         seed: draws which benchmarks are taken where the suite has more than `MOST_TAKEN`.
     """
-    usable = _leave_out_copies(logs, _find_usable(observed, trained))
+    usable = _find_usable(observed, trained)
+    kept = _leave_out_copies(logs, usable)
+    columns = np.setdiff1d(np.arange(logs.shape[1]), np.setdiff1d(usable, kept))
+    logs, observed, usable = logs[:, columns], observed[:, columns], np.searchsorted(columns, kept)
     if not len(usable) or logs.shape[1] < 2:
         targets = len(logs) - trained
         nothing = np.empty((len(methods), 0, targets))
@@ -72,7 +78,7 @@ def predict_pseudo_applications(
     given = center_applications(suites, own[:, :trained])
     members = predict_members(given, methods)
     true = np.where(observed[trained:, usable].T, own[:, trained:], np.nan)
-    return PseudoApplications(usable, members - true, describe_difficulty(given, members))
+    return PseudoApplications(columns[usable], members - true, describe_difficulty(given, members))
 
 
 def _find_usable(observed: NDArray[np.bool_], trained: int) -> IntArray:
@@ -88,16 +94,16 @@ def _find_usable(observed: NDArray[np.bool_], trained: int) -> IntArray:
 def _leave_out_copies(logs: FloatArray, usable: IntArray) -> IntArray:
     """Leave out benchmarks that differ from one before them by next to nothing on all machines.
 
-    Copies are predicted by each other. Each as an application of its own, they would say that applications
-    are predicted as well as that.
+    Copies are predicted by each other: they would say that applications are predicted as well as that.
     """
     apart = (logs[:, usable, None] - logs[:, None, usable]).std(axis=0)
     pairs = apart[np.triu_indices(len(usable), 1)]
     if not len(pairs):
         return usable
+    limit = max(_COPY * float(np.median(pairs)), _ROUNDING)
     kept: list[int] = []
     for place in range(len(usable)):
-        if not (apart[place, kept] < _COPY * pairs.mean()).any():
+        if not (apart[place, kept] < limit).any():
             kept.append(place)
     return usable[kept]
 

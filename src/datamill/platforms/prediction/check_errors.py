@@ -41,7 +41,7 @@ class CheckErrors:
 
     @classmethod
     def gather(cls, prediction: PlatformPrediction) -> CheckErrors | None:
-        """Gather the errors of a prediction's check; None where every one is refused, or there is none."""
+        """Gather the errors of a prediction's check; None without one that is not refused."""
         kept = [
             item for item in prediction.check if not item.prediction.refused and math.isfinite(item.error)
         ]

@@ -9,9 +9,14 @@ from statistics import median
 
 import numpy as np
 
-from datamill.platforms.prediction.check_errors import refuse_by_check
+from datamill.platforms.prediction.check_errors import CheckErrors, refuse_by_check
 from datamill.platforms.prediction.infer_platforms import infer_platforms
-from datamill.platforms.prediction.platform_prediction import Carrier, HeldOutMachine, PlatformPrediction
+from datamill.platforms.prediction.platform_prediction import (
+    Carrier,
+    HeldOutMachine,
+    MachinePrediction,
+    PlatformPrediction,
+)
 from datamill.platforms.scores.score_matrix import ApplicationTimes, ScoreMatrix
 
 #: Machines that are held out at most, and machines that an application needs before one can be.
@@ -49,14 +54,14 @@ def add_check(
         limit=prediction.limit,
         strategy=prediction.strategy,
     )
+    errors = CheckErrors.gather(replace(prediction, check=check.machines))
+    # Where it is not predictable no error is expected of predictions that nobody is to rely on.
+    factor = math.nan if errors is not None and errors.misses_limit else _compare_check(check.machines)
     if not prediction.predictions and check.machines:
-        return _summarize_check(prediction, check)
-    factor = _compare_check(check.machines)
+        return _summarize_check(prediction, check, factor)
     checked = replace(
         prediction,
-        predictions=tuple(
-            replace(item, expected_error=factor * item.expected_error) for item in prediction.predictions
-        ),
+        predictions=tuple(_heed(item, factor) for item in prediction.predictions),
         check=check.machines,
     )
     return refuse_by_check(checked)
@@ -106,7 +111,7 @@ def check_measured(
 
 
 def _compare_check(check: Sequence[HeldOutMachine]) -> float:
-    """By what factor errors are larger than the suite lets expect, as far as the check tells; 1 without it.
+    """By what factor the check's errors are larger than the suite lets expect; 1 without a check.
 
     The square root of the median ratio of an error to that expected there, refused ones included: they are
     predictions too, and few machines measured the application.
@@ -119,25 +124,24 @@ def _compare_check(check: Sequence[HeldOutMachine]) -> float:
     return float(min(max(median(ratios), _LEAST), _MOST) ** _TRUST) if ratios else 1.0
 
 
-def _summarize_check(prediction: PlatformPrediction, check: MeasuredCheck) -> PlatformPrediction:
+def _heed(item: MachinePrediction, factor: float) -> MachinePrediction:
+    return replace(item, expected_error=factor * item.expected_error)
+
+
+def _summarize_check(
+    prediction: PlatformPrediction, check: MeasuredCheck, factor: float
+) -> PlatformPrediction:
     """What a prediction from all machines would rest on, where none is left to predict.
 
     Shares are means over the predictions of the check, the suite's error is their median.
     """
     warnings = dict.fromkeys(warning for found in check.predictions for warning in found.warnings)
-    factor = _compare_check(check.machines)
     return replace(
         prediction,
         benchmarks=_average([found.benchmarks for found in check.predictions]),
         machines=_average([found.machines for found in check.predictions]),
         suite_error=median(found.suite_error for found in check.predictions),
-        check=tuple(
-            replace(
-                item,
-                prediction=replace(item.prediction, expected_error=factor * item.prediction.expected_error),
-            )
-            for item in check.machines
-        ),
+        check=tuple(replace(item, prediction=_heed(item.prediction, factor)) for item in check.machines),
         warnings=(
             *dict.fromkeys((*prediction.warnings, *warnings)),
             "Every machine measured the application: errors and shares are those of the check.",

@@ -137,8 +137,8 @@ def _warn(arranged: Arranged, found: EnsembleInference | None, confidence: float
     if found is not None and len(found.taken) < FEWEST_TAKEN:
         warnings.append(
             f"The suite has {count_nouns(len(found.taken), 'benchmark')} on all machines that measured the "
-            "application: too few to learn from them how large errors are. Intervals rest on how the "
-            "application departs from the suite on the machines that measured it."
+            "application, copies counted once: too few to learn from them how large errors are. Intervals "
+            "rest on how the application departs from the suite on the machines that measured it."
         )
     elif found is not None and len(found.taken) < 10:
         warnings.append(

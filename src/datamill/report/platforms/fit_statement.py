@@ -34,7 +34,7 @@ def state_fit(prediction: PlatformPrediction, notes: PlatformNotes) -> tuple[Par
         ("Machines that carry it:", prediction.machines),
     ):
         parts += _tabulate_carriers(heading, carriers)
-    refused = [item for item in prediction.predictions if item.refused]
+    refused = [item for item in prediction.judged if item.refused]
     if refused:
         parts += [BLANK, *(Paragraph(text, "  ") for text in list_refusals(refused, prediction.application))]
     parts += state_basis(prediction, notes)

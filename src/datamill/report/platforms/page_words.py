@@ -32,7 +32,7 @@ def phrase_page(prediction: PlatformPrediction, notes: PlatformNotes) -> ShownPr
         phrase_carriers("benchmarks", prediction.benchmarks),
         phrase_carriers("machines", prediction.machines),
         phrase_check(prediction),
-        phrase_error(prediction, notes),
+        phrase_error(prediction),
         f"{count_data(notes)}. Method: {prediction.strategy}.",
     )
     ends = [end for *_, low, high in rows for end in (low, high) if math.isfinite(end)]

@@ -94,7 +94,7 @@ def state_carriers(prediction: PlatformPrediction) -> list[Part]:
 def state_basis(prediction: PlatformPrediction, notes: PlatformNotes) -> list[Part]:
     """How good predictions are: the expected error, n, the method, warnings."""
     parts: list[Part] = [BLANK]
-    parts += list_paragraphs(phrase_error(prediction, notes), "  ")
+    parts += list_paragraphs(phrase_error(prediction), "  ")
     parts.append(Paragraph(f"{count_data(notes)}. Method: {prediction.strategy}.", "  "))
     parts += [Paragraph(f"Warning: {item}.", "  ") for item in collect_warnings(prediction, notes)]
     return parts

@@ -16,7 +16,7 @@ from datamill.platforms.prediction.platform_prediction import (
     RefusalCause,
     RefusalRisk,
 )
-from datamill.report.platforms.values import PlatformNotes, quote
+from datamill.report.platforms.values import quote
 
 #: Typical errors up to which a prediction is called good, and up to which it is called rough.
 _GOOD, _ROUGH = 0.10, 0.25
@@ -43,6 +43,10 @@ def phrase_verdict(prediction: PlatformPrediction) -> str:
         return f"{application} was measured on every machine of the scores: nothing is left to predict."
     if not kept:
         return _phrase_none(application, judged)
+    checked = CheckErrors.gather(prediction)
+    if checked is not None and checked.misses_limit:
+        found = _phrase_contradiction(prediction, checked)
+        return f"{application} is not predictable from this suite: {found}."
     error = prediction.expected_error
     if not math.isfinite(error):
         return f"How well {application} can be predicted from this suite cannot be estimated from these data."
@@ -51,7 +55,6 @@ def phrase_verdict(prediction: PlatformPrediction) -> str:
         those = f"the {those} that measured it"
     some = f" on only {len(kept)} of {those}"
     places = "" if len(kept) == len(judged) else some
-    checked = CheckErrors.gather(prediction)
     if checked is not None and checked.contradicts:
         rest = f"; there is a prediction{some}, typically" if places else "; a prediction is typically"
         return (
@@ -83,7 +86,7 @@ def phrase_check(prediction: PlatformPrediction) -> str:
     )
 
 
-def phrase_error(prediction: PlatformPrediction, notes: PlatformNotes) -> str:
+def phrase_error(prediction: PlatformPrediction) -> str:
     """What error is expected of the application, and the suite's own; empty where neither is known."""
     sentences = []
     if math.isfinite(prediction.expected_error):
@@ -93,7 +96,7 @@ def phrase_error(prediction: PlatformPrediction, notes: PlatformNotes) -> str:
         )
     if math.isfinite(prediction.suite_error):
         sentences.append(
-            f"The suite's own {count_nouns(notes.benchmarks, 'benchmark')}, each taken for the application "
+            "Benchmarks of the suite, each taken for the application "
             f"in turn and predicted from the same {count_nouns(len(prediction.trained), 'machine')}, are off "
             f"by {format_share(prediction.suite_error)} (median over all machines)."
         )
@@ -110,9 +113,8 @@ def _phrase_none(application: str, refused: Sequence[MachinePrediction]) -> str:
     if common:
         return f"{application} is not predictable from this suite: {common}."
     if len(refused) == 1:
-        place = f"on {refused[0].machine}: the reason stands below"
-    else:
-        place = f"on any of {len(refused)} machines: the reasons stand below"
+        return f"{application} is not predictable from this suite on {refused[0].machine}."
+    place = f"on any of {len(refused)} machines, for several reasons"
     return f"{application} is not predictable from this suite {place}."
 
 
