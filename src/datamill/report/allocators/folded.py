@@ -12,7 +12,9 @@ def fold_stacks(trace: AllocationTrace) -> Iterator[str]:
     """Give each stack in a line: the event, its frames from the outermost on, and its count."""
     for stack in trace.stacks:
         frames = [
-            f"{frame.function} ({PurePath(frame.file).name}:{frame.line})".replace(";", ",")
+            f"{frame.function} ({PurePath(frame.file).name}{f':{frame.line}' if frame.line else ''})".replace(
+                ";", ","
+            )
             for frame in reversed(stack.frames)
         ]
         yield f"{';'.join([stack.event, *frames])} {stack.count}"

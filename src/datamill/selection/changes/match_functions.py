@@ -86,7 +86,8 @@ def _find_gaps(
 ) -> dict[tuple[str, str], list[Function]]:
     """Functions without symbols and without a pair, by the pairs before and after them; "" at an end."""
     gaps: dict[tuple[str, str], list[Function]] = {}
-    last, gap = "", []
+    last = ""
+    gap: list[Function] = []
     for item in functions:
         anchor = anchor_of(item)
         if anchor is not None:

@@ -14,7 +14,7 @@ class Function(msgspec.Struct, frozen=True, gc=False):
     """One function of a program.
 
     `name` occurs once in a table. `code` is a digest that moving the function or its data does not change;
-    `code_without_lines` leaves out line numbers that the compiler put in (None where there are none), and
+    `code_without_lines` leaves out line numbers that the compiler put in (None without any), and
     `code_without_names` the names of the program's own functions and data (None where it names none). `size`
     is in bytes, `instructions` counts static ones. `clone_of` is the function that the compiler made this one
     of. `calls` and `refers_to` name functions and data once each, in the order of the code.
@@ -40,7 +40,7 @@ class DataObject(msgspec.Struct, frozen=True, gc=False):
     """Data with a name, a digest of what they hold, their size in bytes, and the section that holds them.
 
     `refers_to` are named data and functions that their pointers lead to, each once, in their order;
-    `content_without_names` leaves their names out (None where there are none).
+    `content_without_names` leaves their names out (None without any).
     """
 
     name: str

@@ -76,7 +76,8 @@ def hide_folders(text: str, folders: Mapping[Path, str]) -> str:
         whole, name = re.escape(str(folder)), folders[folder]
         if not name:
             text = re.sub(f"{whole}/", "", text)
-        text = re.sub(rf"{whole}(?![\w-]|\.\w)", lambda _, name=name: name or ".", text)
+        parts = re.split(rf"{whole}(?![\w-]|\.\w)", text)
+        text = (name or ".").join(parts)
     return text
 
 

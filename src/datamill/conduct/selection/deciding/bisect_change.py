@@ -24,7 +24,7 @@ from datamill.selection.features.vector import read_features
 from datamill.selection.history.pair_cases import describe_distance, make_case
 from datamill.selection.history.records import COUNTED_WAY, Observation, Version, WorkCount
 from datamill.selection.history.settings import TruthSetting
-from datamill.selection.history.truth import Truth, judge_counts, judge_times
+from datamill.selection.history.truth import Truth, judge_counts, judge_times, measure_spread
 from datamill.selection.indicators.evidence import Evidence
 from datamill.selection.prediction.search import SuspectVersion, choose_split, narrow, share_probability
 
@@ -187,14 +187,14 @@ class _Ruler:
         self._project, self._benchmark, self._truth, self._worker = project, benchmark, truth, worker
         setting = next(item for item in project.settings.benchmark if item.name == benchmark)
         self._command = fill_command(setting.command, project.here)
-        self._counts: dict[str, WorkCount] = {
-            item.program: item for item in project.store.read_counts() if item.benchmark == benchmark
-        }
+        counts = [item for item in project.store.read_counts() if item.benchmark == benchmark]
+        self._counts: dict[str, WorkCount] = {item.program: item for item in counts}
+        self._spread = measure_spread(counts)
 
     def compare(self, old: str, new: str) -> Truth:
         """Whether two programs differ."""
         if self._truth.rule == "instructions":
-            return judge_counts(self._count(old), self._count(new), self._truth)
+            return judge_counts(self._count(old), self._count(new), self._truth, self._spread)
         found = self._execute([old, new])
         return judge_times(found[old], found[new], self._truth)
 
