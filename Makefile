@@ -16,7 +16,8 @@ WORKER := $(BIN)/datamill-worker
 TRACER := $(VENV)/lib/datamill/libdatamill_trace.so
 # Of what is in Rust there are two builds: the optimised one, of `make setup` and all that measures, and that of the
 # tests, which shares with the tests of Rust what it compiles. A tree that was set up keeps the optimised one.
-BUILD := $(if $(wildcard $(VENV)/.native-optimised),optimised,quick)
+# (Trees that were set up before there were two have `.project`.)
+BUILD := $(if $(wildcard $(VENV)/.native-optimised $(VENV)/.project),optimised,quick)
 NATIVE := $(VENV)/.native-$(BUILD)
 WORKER_BUILD := $(VENV)/.worker-$(BUILD)
 VALIDATOR := $(VENV)/validator/.packages
@@ -92,11 +93,13 @@ setup:
 ready:
 	+@$(AT_ONCE) installed
 
-installed: $(NATIVE) $(WORKER_BUILD) $(TRACER)
+installed: $(NATIVE) $(WORKER) $(TRACER)
 	@:
 
+# One that somebody removed is built again.
 $(WORKER): $(WORKER_BUILD)
-	@:
+	@[ -x $@ ] || { rm -f $(WORKER_BUILD); $(MAKE) $(WORKER_BUILD) BUILD=$(BUILD); }
+	@touch $@
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
 $(VENV)/.uv: requirements/setup.txt
@@ -125,7 +128,7 @@ INSTALL_PROJECT = MAKEFLAGS= $(BIN)/uv pip install --quiet --python $(BIN)/pytho
 $(VENV)/.native-optimised: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 3 of 5: kernels of the analyses, compiled (1 to 5 minutes)'
-	@rm -f $(VENV)/.native-*
+	@rm -f $(VENV)/.native-quick
 	$(INSTALL_PROJECT)
 	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
@@ -133,7 +136,7 @@ $(VENV)/.native-optimised: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 $(VENV)/.native-quick: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 3 of 5: kernels of the analyses, compiled as their tests are (up to 2 minutes)'
-	@rm -f $(VENV)/.native-*
+	@rm -f $(VENV)/.native-optimised
 	MATURIN_PEP517_ARGS='--profile dev' $(INSTALL_PROJECT)
 	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
@@ -142,7 +145,7 @@ $(VENV)/.native-quick: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 $(VENV)/.worker-optimised: $(VENV)/.uv $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 4 of 5: the worker, compiled (1 to 5 minutes)'
-	@rm -f $(VENV)/.worker-*
+	@rm -f $(VENV)/.worker-quick
 	$(STATIC) cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
 	@cp $(TARGET)/$(HOST)/release/datamill-worker $(WORKER).new
 	@mv $(WORKER).new $(WORKER)
@@ -151,7 +154,7 @@ $(VENV)/.worker-optimised: $(VENV)/.uv $(RUST_SOURCES)
 $(VENV)/.worker-quick: $(VENV)/.uv $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 4 of 5: the worker, compiled as its tests are (up to 3 minutes)'
-	@rm -f $(VENV)/.worker-*
+	@rm -f $(VENV)/.worker-optimised
 	$(STATIC) cargo build --quiet --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
 	@strip -o $(WORKER).new $(TARGET)/$(HOST)/debug/datamill-worker
 	@mv $(WORKER).new $(WORKER)
