@@ -217,6 +217,8 @@ pub fn disable_region() -> bool {
         if is_open == Ok(1) && crate::native::is_prepared() {
             crate::native::count(false);
         } else if let (Ok(1), Some(api)) = (is_open, api()) {
+            // While this thread waited for its turn, another may have left something.
+            allocator::settle_now();
             if !allocator::is_in_place(api) {
                 say(State::Replaced);
             }

@@ -38,7 +38,7 @@ pub fn are_kept_by_reboots(host: &Host) -> Result<bool, String> {
     Ok(find(&settings, "APPEND")?.is_empty())
 }
 
-/// The value of a setting, empty where there is none.
+/// The value of a setting, or an empty text.
 fn find<'a>(settings: &'a Assigned, name: &str) -> Result<&'a str, String> {
     match settings.get(name) {
         None => Ok(""),

@@ -175,7 +175,7 @@ impl Api {
             .is_none_or(|name| !unsafe { name() }.is_null())
     }
 
-    /// Whether the allocator in use is mimalloc, as far as it tells.
+    /// Whether the allocator in use says that it is mimalloc.
     pub fn has_mimalloc(&self) -> bool {
         let name = self.allocator_name.map(|name| unsafe { name() });
         name.is_some_and(|name| {

@@ -52,13 +52,19 @@ pub fn settle_state(host: &Host, forget: bool) -> Result<Settled, JournalError> 
     let mut journal = Journal::open(host)?;
     settled.restored = restore_host(&mut journal, &verbs);
     if forget && !settled.restored.is_complete() {
-        journal.forget().map_err(|error| JournalError::Unusable {
-            path: journal.path().to_owned(),
-            error,
-        })?;
-        settled.given_up = settled.restored.troubles();
-        settled.restored.left.clear();
-        settled.restored.damaged.clear();
+        let troubles = settled.restored.troubles();
+        // Noted first: what is in neither would be known to nobody.
+        match note_given_up(host, &troubles).and_then(|()| journal.forget()) {
+            Ok(()) => {
+                settled.given_up = troubles;
+                settled.restored.left.clear();
+                settled.restored.damaged.clear();
+            }
+            Err(error) => settled.restored.left.push(format!(
+                "What is left cannot be given up: the journal {} or the note of it cannot be written: {error}.",
+                journal.path().display()
+            )),
+        }
     }
     if settled.restored.is_complete() {
         // Nothing in the journal needs them any more.
@@ -218,6 +224,9 @@ pub mod tests {
         let given_up = settle_abandoned(&abandoned.host, true).given_up;
         note_given_up(&abandoned.host, &given_up).unwrap();
         assert!(Journal::is_empty(&abandoned.other));
+        // Also those of the worker that left it, when it comes back.
+        let notices = HostTurn::begin(abandoned.other.clone()).notices;
+        assert!(notices[0].contains("given up"), "{notices:?}");
         let mut turn = HostTurn::begin(abandoned.host.clone());
         assert!(turn.take_unrestored().is_empty());
         assert_eq!(turn.notices.len(), 1, "{:?}", turn.notices);

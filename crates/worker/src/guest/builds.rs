@@ -2,7 +2,8 @@
 //!
 //! The worker never opens what is in one: a package wrote it.
 
-use std::fs::{self};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use datamill_protocol::digest::hash_file;
@@ -16,7 +17,9 @@ use super::probe::{Guests, find_guests};
 use super::run::{Handed, Run, run_job};
 use super::troubles::{forged, no_guest};
 use super::trust::{check_build, clip_failure};
-use crate::build::{BUILD_ARTIFACT, IDENTITY_DIGITS, Kept, find_or_make, name_build, storing};
+use crate::build::{
+    BUILD_ARTIFACT, IDENTITY_DIGITS, Kept, builds_folder, find_or_make, name_build, storing,
+};
 use crate::factors::Levels;
 use crate::interrupt::Interrupt;
 use crate::scratch::remove_tree;
@@ -50,12 +53,13 @@ enum Stored {
     Unshared(String),
 }
 
-/// Finds the build that a trial is to measure, or makes it in a guest of its own. The inner error is one sentence
-/// that says why it cannot be shared.
+/// Finds the build that a trial is to measure, or makes it in a guest of its own, `anew` in place of a kept one. The
+/// inner error is one sentence that says why it cannot be shared.
 pub fn obtain_build(
     spec: &TrialSpec,
     levels: &Levels,
     guests: &Guests,
+    anew: bool,
     interrupt: &Interrupt,
 ) -> Step<Result<GuestBuild, String>> {
     let Some(package) = &spec.package.sha256 else {
@@ -68,9 +72,14 @@ pub fn obtain_build(
     let make = |unfinished: &Path| {
         let stored = make_build(spec, guests, unfinished, interrupt)?;
         let text = serde_json::to_vec(&stored).map_err(|error| storing(spec)(error.into()))?;
-        fs::write(unfinished.join(FACTS), text).map_err(storing(spec))
+        fs::write(unfinished.join(FACTS), text).map_err(storing(spec))?;
+        match remove_tree(&builds_folder(spec).join(&key)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(storing(spec)(error)),
+            _ => Ok(()),
+        }
     };
-    match find_or_make(spec, &key, interrupt, read_stored, make)? {
+    let read = |folder: &Path| if anew { None } else { read_stored(folder) };
+    match find_or_make(spec, &key, interrupt, read, make)? {
         Kept::Found(found) => Ok(found),
         Kept::Made(folder, ()) => read_stored(&folder)
             .map(|found| found.map(made_now))
@@ -137,9 +146,10 @@ pub fn build_in_guest(
     spec: &TrialSpec,
     levels: &Levels,
     guests: &Guests,
+    anew: bool,
     interrupt: &Interrupt,
 ) -> Step<GuestBuild> {
-    let obtained = obtain_build(spec, levels, guests, interrupt);
+    let obtained = obtain_build(spec, levels, guests, anew, interrupt);
     remove_tree(Path::new(&spec.scratch_dir)).ok();
     obtained?.map_err(|cause| {
         failure(
@@ -158,7 +168,7 @@ pub fn build_package_in_guest(
     interrupt: &Interrupt,
 ) -> Step<BuildFacts> {
     let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
-    build_in_guest(spec, levels, &guests, interrupt)?
+    build_in_guest(spec, levels, &guests, false, interrupt)?
         .facts
         .ok_or_else(|| impossible_failure("a guest made it elsewhere"))
 }

@@ -65,14 +65,9 @@ fn hand_out_build(
 ) -> Step<BuildFacts> {
     let guests = find_guests(interrupt).map_err(|cause| no_guest(&cause))?;
     *guest = Some(guests.facts());
-    let mut build = build_in_guest(spec, levels, &guests, interrupt)?;
-    let is_reused = build.facts.as_ref().is_some_and(|facts| facts.reused);
-    if let (true, BuildPolicy::Fresh, Some(kept)) = (is_reused, spec.build, build.archive.parent())
-    {
-        // Each build that is asked for is one of its own.
-        remove_tree(kept).map_err(io_failure(Phase::Setup, "removing a kept build"))?;
-        build = build_in_guest(spec, levels, &guests, interrupt)?;
-    }
+    // Each fresh build that is asked for is one of its own.
+    let anew = spec.build == BuildPolicy::Fresh;
+    let build = build_in_guest(spec, levels, &guests, anew, interrupt)?;
     // One that was kept may be of another guest.
     guest.clone_from(&build.guest);
     let target = Path::new(&spec.output_dir).join(BUILD_ARTIFACT);
@@ -150,7 +145,8 @@ fn perform(
     let build = match (sent, spec.build) {
         (Some(sent), _) => Some(sent),
         (None, BuildPolicy::Fresh) => None,
-        (None, BuildPolicy::Shared) => match obtain_build(spec, levels, &guests, interrupt)? {
+        (None, BuildPolicy::Shared) => match obtain_build(spec, levels, &guests, false, interrupt)?
+        {
             Ok(build) => Some(build),
             Err(cause) => {
                 own.notices.push(format!(

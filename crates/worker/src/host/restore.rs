@@ -115,17 +115,16 @@ fn undo(host: &Host, forget: bool) -> Result<Report, JournalError> {
 
 /// Undoes what is in the journals: that of the host's state folder, and those of dead workers with others.
 fn undo_journals(host: &Host, forget: bool) -> Result<Report, JournalError> {
-    let note = |sentences: &[String]| {
-        note_given_up(host, sentences).map_err(|error| JournalError::Unusable {
-            path: host.state().to_owned(),
-            error,
-        })
-    };
     let others = settle_abandoned(host, forget);
-    note(&others.given_up)?;
     let own = settle_state(host, forget)?;
-    note(&own.given_up)?;
     let mut restored = own.restored;
+    // The folder where it was left has a note of its own.
+    if let Err(error) = note_given_up(host, &others.given_up) {
+        restored.left.push(format!(
+            "What was given up cannot be noted in {}: {error}.",
+            host.state().display()
+        ));
+    }
     restored.undone.extend(others.restored.undone);
     restored.overruled.extend(others.restored.overruled);
     restored.forgotten.extend(others.restored.forgotten);
