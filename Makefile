@@ -6,20 +6,11 @@
 # each command of a test would compile anew what changed, each process of pytest all tests.
 export PYTHONDONTWRITEBYTECODE :=
 MAKEFLAGS += --no-print-directory --no-builtin-rules
-# Crates here are small: what incremental builds save later is less than what they cost the first time.
-CARGO_INCREMENTAL ?= 0
-export CARGO_INCREMENTAL
 
 VENV := .venv
 BIN := $(VENV)/bin
 WORKER := $(BIN)/datamill-worker
 TRACER := $(VENV)/lib/datamill/libdatamill_trace.so
-# Of what is in Rust there are two builds: the optimised one, of `make setup` and all that measures, and that of the
-# tests, which shares with the tests of Rust what it compiles. A tree that was set up keeps the optimised one.
-# (Trees that were set up before there were two have `.project`.)
-BUILD := $(if $(wildcard $(VENV)/.native-optimised $(VENV)/.project),optimised,quick)
-NATIVE := $(VENV)/.native-$(BUILD)
-WORKER_BUILD := $(VENV)/.worker-$(BUILD)
 VALIDATOR := $(VENV)/validator/.packages
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
@@ -45,24 +36,18 @@ PREPARE_OPTIONS = $(if $(FULL),--full,$(if $(QUICK),--quick)) $(if $(XZ),--xz '$
 # What crates show in their documents is text, which rustdoc need not read to find that out; programs under examples/,
 # which `make lint` compiles, are not linked.
 # Twice as many at once as processors, as they wait half of their time.
-CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --tests --locked
-# The crates of the worker are tested as it is compiled, statically, and these as Python's module is: nothing of other
-# people's is compiled a second time for the tests. The module itself has no tests.
-BESIDE_WORKER := datamill-elf datamill-numeric datamill-trace
-STATIC := MAKEFLAGS= RUSTFLAGS='-C target-feature=+crt-static'
-TEST_WORKER = $(STATIC) $(CARGO_TEST) --target $(HOST) --workspace --exclude datamill-python $(BESIDE_WORKER:%=--exclude %)
-TEST_OTHERS = MAKEFLAGS= $(CARGO_TEST) $(BESIDE_WORKER:%=-p %)
+CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
 # Tests are compiled by one process, while those of Rust leave time; else each of pytest's compiles all.
 COMPILE_TESTS := $(BIN)/pytest --collect-only --quiet >/dev/null 2>&1
 
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup ready demo installed rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
+.PHONY: help setup demo installed rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
 	wheel wheel-check glossary rights clean
 
 help: ## list the targets
-	@echo 'make setup   .venv/bin/datamill and .venv/bin/datamill-worker, optimised, for all that measures'
+	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
 	@echo 'make demo    xz against bzip2, a few minutes; ends with the path of the report'
 	@echo '             FULL=1                                    the published design: 1800 trials'
 	@echo '             QUICK=1                                   32 trials, to see that it works'
@@ -87,19 +72,10 @@ help: ## list the targets
 AT_ONCE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j3)
 
 setup:
-	+@$(AT_ONCE) installed BUILD=optimised
-
-# What tests and tools need: the build that is there, else the quick one.
-ready:
 	+@$(AT_ONCE) installed
 
-installed: $(NATIVE) $(WORKER) $(TRACER)
+installed: $(VENV)/.project $(WORKER) $(TRACER)
 	@:
-
-# One that somebody removed is built again.
-$(WORKER): $(WORKER_BUILD)
-	@[ -x $@ ] || { rm -f $(WORKER_BUILD); $(MAKE) $(WORKER_BUILD) BUILD=$(BUILD); }
-	@touch $@
 
 # pip comes with the interpreter, uv from pip, everything else from uv; each checked against its hash.
 $(VENV)/.uv: requirements/setup.txt
@@ -120,45 +96,22 @@ $(VENV)/.packages: $(VENV)/.uv requirements/dev.txt
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# With it the kernels that Python loads are built, by the profile that pyproject.toml names; uv, which looks at that file
-# alone, would not see that sources or the profile changed. Cargo counts its own jobs: of `make -j` it has no pipe.
-INSTALL_PROJECT = MAKEFLAGS= $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation \
-	--reinstall-package datamill -e .
-
-$(VENV)/.native-optimised: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
+# With it the kernels that Python loads are built. Cargo counts its own jobs: of `make -j` it has no pipe.
+$(VENV)/.project: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 3 of 5: kernels of the analyses, compiled (1 to 5 minutes)'
-	@rm -f $(VENV)/.native-quick
-	$(INSTALL_PROJECT)
-	@$(BIN)/python -m compileall -q src/datamill
-	@touch $@
-
-$(VENV)/.native-quick: $(VENV)/.packages pyproject.toml $(RUST_SOURCES)
-	$(need-rust)
-	@echo 'setup, step 3 of 5: kernels of the analyses, compiled as their tests are (up to 2 minutes)'
-	@rm -f $(VENV)/.native-optimised
-	MATURIN_PEP517_ARGS='--profile dev' $(INSTALL_PROJECT)
+	MAKEFLAGS= $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src/datamill
 	@touch $@
 
 # Static, so that the same file runs in any trial's private world.
-$(VENV)/.worker-optimised: $(VENV)/.uv $(RUST_SOURCES)
+$(WORKER): $(VENV)/.uv $(RUST_SOURCES)
 	$(need-rust)
 	@echo 'setup, step 4 of 5: the worker, compiled (1 to 5 minutes)'
-	@rm -f $(VENV)/.worker-quick
-	$(STATIC) cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
-	@cp $(TARGET)/$(HOST)/release/datamill-worker $(WORKER).new
-	@mv $(WORKER).new $(WORKER)
-	@touch $@
-
-$(VENV)/.worker-quick: $(VENV)/.uv $(RUST_SOURCES)
-	$(need-rust)
-	@echo 'setup, step 4 of 5: the worker, compiled as its tests are (up to 3 minutes)'
-	@rm -f $(VENV)/.worker-optimised
-	$(STATIC) cargo build --quiet --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
-	@strip -o $(WORKER).new $(TARGET)/$(HOST)/debug/datamill-worker
-	@mv $(WORKER).new $(WORKER)
-	@touch $@
+	MAKEFLAGS= RUSTFLAGS='-C target-feature=+crt-static' \
+		cargo build --quiet --release --locked --target $(HOST) --target-dir $(TARGET) -p datamill-worker
+	@cp $(TARGET)/$(HOST)/release/datamill-worker $@.new
+	@mv $@.new $@
 
 # What traced programs load; the profile is that of the other library, whose frames can be unwound.
 $(TRACER): $(VENV)/.uv $(RUST_SOURCES)
@@ -180,28 +133,22 @@ demo: setup
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
 built:
-	+@$(AT_ONCE) installed rust-tests
+	+@$(AT_ONCE) setup rust-tests
 
 rust-tests:
 	$(need-rust)
-	$(TEST_WORKER) --no-run
-	$(TEST_OTHERS) --no-run
-
-# Those of the worker wait for processes and clocks, and the others compute: at once, which takes the time of the
-# former; what the others say comes after.
-RUN_RUST_TESTS = { others=$$(mktemp); $(TEST_OTHERS) --no-fail-fast >$$others 2>&1 & first=0; \
-	$(TEST_WORKER) --no-fail-fast || first=1; wait $$! || first=1; cat $$others; rm $$others; [ $$first = 0 ]; }
+	MAKEFLAGS= $(CARGO_TEST) --no-run
 
 test: built
 	@# Both, whatever the first finds.
 	@status=0; \
 	$(COMPILE_TESTS) & \
-	$(RUN_RUST_TESTS) || status=1; \
+	$(CARGO_TEST) --no-fail-fast || status=1; \
 	wait; \
 	$(PYTEST) --stage change || status=1; \
 	exit $$status
 
-check: ready
+check: setup
 	@$(MAKE) $(VALIDATOR)
 	@# R itself answers what is frozen for `make test`.
 	@$(PYTEST) --stage check --live-r
@@ -213,12 +160,12 @@ prove: built
 	@$(MAKE) $(VALIDATOR)
 	@status=0; \
 	$(COMPILE_TESTS) & \
-	$(RUN_RUST_TESTS) || status=1; \
+	$(CARGO_TEST) --no-fail-fast || status=1; \
 	wait; \
 	$(PYTEST) $(LIVE) || status=1; \
 	exit $$status
 
-hostile: ready
+hostile: setup
 	$(BIN)/pytest tests/integration/hostile --attacks
 
 # What only repetition shows: 10 000 seeds of the simulation, more kills, more examples.
@@ -227,7 +174,7 @@ nightly: prove
 
 lint: lint-python lint-rust
 
-lint-python: ready
+lint-python: setup
 	$(BIN)/ruff check . $(SCRIPTS)
 	$(BIN)/ruff format --check . $(SCRIPTS)
 	$(BIN)/mypy
@@ -262,10 +209,10 @@ bench: setup
 	$(BIN)/python benches/fleet/worker_choice.py
 	$(BIN)/python benches/allocators/allocators.py
 
-glossary: ready
+glossary: setup
 	$(BIN)/python -m datamill.report.words.glossary > docs/glossary.md
 
-rights: ready
+rights: setup
 	PYTHONPATH=tests $(BIN)/python -m integration.hostile.users.rights_page > docs/reference/rights.md
 
 # Not in .venv/.packages: the linker that reaches old C libraries is large.
@@ -279,11 +226,11 @@ wheel: setup $(VENV)/.wheel-tools
 wheel-check: wheel
 	@$(BIN)/python wheels/check
 
-man: ready
+man: setup
 	@$(BIN)/python -m datamill.cli.shell.manual build/man/man1
 	@echo 'read one with: man -l build/man/man1/datamill.1'
 
-simulate: ready
+simulate: setup
 	PYTHONPATH=tests $(BIN)/python -m simulation --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)
 	PYTHONPATH=tests $(BIN)/python -m simulation.shares --seeds 0..$(or $(SEEDS),200) --jobs $(or $(JOBS),2)
 

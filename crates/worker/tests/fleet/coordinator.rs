@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use datamill_protocol::digest::hash_bytes;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, Handle};
-use tokio::task::AbortHandle;
+use tokio::runtime::Runtime;
 
 pub const WORKER_ID: &str = "w234567abcdef";
 
@@ -37,8 +36,7 @@ pub struct Coordinator {
     broker: Option<Child>,
     pub broker_port: u16,
     pub http_port: u16,
-    runtime: Handle,
-    end_of_runtime: AbortHandle,
+    runtime: Runtime,
     client: Option<async_nats::Client>,
     heard: Arc<Mutex<Vec<Value>>>,
     read: usize,
@@ -106,17 +104,6 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Starts a runtime in a thread of its own, and returns what ends both. It has the features that the worker's own has:
-/// with others its crates would be compiled twice.
-fn start_runtime() -> (Handle, AbortHandle) {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let handle = runtime.handle().clone();
-    let waiting = runtime.spawn(std::future::pending::<()>());
-    let end = waiting.abort_handle();
-    std::thread::spawn(move || runtime.block_on(waiting).ok());
-    (handle, end)
-}
-
 impl Coordinator {
     /// Starts one; none when there is no broker, which it says.
     pub fn start(folder: &Path) -> Option<Self> {
@@ -135,14 +122,16 @@ impl Coordinator {
                 std::thread::spawn(move || serve_http(stream, &shelf, broker_port));
             }
         });
-        let (runtime, end_of_runtime) = start_runtime();
         let mut coordinator = Self {
             folder: folder.join("coordinator"),
             broker: None,
             broker_port,
             http_port,
-            runtime,
-            end_of_runtime,
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .unwrap(),
             client: None,
             heard: Arc::default(),
             read: 0,
@@ -318,7 +307,6 @@ impl Coordinator {
 impl Drop for Coordinator {
     fn drop(&mut self) {
         self.cut_broker();
-        self.end_of_runtime.abort();
     }
 }
 
