@@ -19,6 +19,19 @@ def grow():
             items.append(number)
 grow()
 """
+GROW = """\
+def grow():
+    items = []
+    for number in range(100):
+        items.append(number)
+"""
+FOUR_THREADS = """\
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
 INTERPRETERS_AT_ONCE = f"""\
 import threading
 try:
@@ -29,40 +42,22 @@ def work():
     number = subinterpreters.create()
     subinterpreters.run_string(number, {APPENDS!r})
     subinterpreters.destroy(number)
-threads = [threading.Thread(target=work) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
-REGIONS_AT_ONCE = """\
+{FOUR_THREADS}"""
+REGIONS_AT_ONCE = f"""\
 import ctypes, threading
 tracer = ctypes.PyDLL(None)
-def grow():
-    items = []
-    for number in range(100):
-        items.append(number)
-def work():
+{GROW}def work():
     for _ in range(400):
         tracer.datamill_trace_enable()
         grow()
         tracer.datamill_trace_disable()
-threads = [threading.Thread(target=work) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
+{FOUR_THREADS}"""
 #: Threads that begin others, map memory and give it back, and fork, while all count.
-MEMORY_COMES_AND_GOES = """\
+MEMORY_COMES_AND_GOES = f"""\
 import ctypes, gc, mmap, os, threading, warnings
 warnings.simplefilter("ignore")
 tracer = ctypes.PyDLL(None)
-def grow():
-    items = []
-    for number in range(100):
-        items.append(number)
-def work():
+{GROW}def work():
     for turn in range(60):
         tracer.datamill_trace_enable()
         grow()
