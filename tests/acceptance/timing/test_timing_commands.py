@@ -312,8 +312,8 @@ def test_executions_are_as_many_as_was_asked_for(tmp_path: Path) -> None:
     for bounds, right in (
         (("--runs", "17"), lambda n: n == 17),
         (("--max-runs", "4"), lambda n: n == 4),
-        # Sleeping is so regular that it would be enough earlier.
-        (("--min-runs", "40", "--precision", "40%"), lambda n: 40 <= n < 50),
+        # Also where others disturb it, sleeping is so regular that far fewer would be enough.
+        (("--min-runs", "40", "--precision", "90%"), lambda n: 40 <= n < 100),
     ):
         told = time_json(tmp_path, *bounds, "--out", f"bundle{bounds[0]}", "sleep 0.01")
         assert right(told["commands"][0]["n"]), (bounds, told)
