@@ -8,6 +8,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,9 @@ use crate::state::Host;
 const JOURNAL: &str = "journal";
 /// Name of the lock file of the process that changes the host.
 const LOCK: &str = "journal.lock";
+/// Time in which another process has put right what a dead worker left, as its executables run on a busy machine.
+const OTHERS_RESTORE_WITHIN: Duration = Duration::from_secs(10);
+
 /// A change that is to be made for a factor's level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedChange {
@@ -186,6 +191,20 @@ impl Journal {
             _lock: lock,
             _turn: turn,
         })
+    }
+
+    /// The same, after a wait for a process that only puts right what a dead worker left: that takes seconds, a trial
+    /// that holds the host takes longer and is told.
+    pub fn open_patiently(host: &Host) -> Result<Self, JournalError> {
+        let deadline = Instant::now() + OTHERS_RESTORE_WITHIN;
+        loop {
+            match Self::open(host) {
+                Err(JournalError::Held { .. }) if Instant::now() < deadline => {
+                    sleep(Duration::from_millis(20));
+                }
+                opened => return opened,
+            }
+        }
     }
 
     /// Changes that are not undone, and what cannot be understood.

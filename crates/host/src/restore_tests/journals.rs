@@ -327,3 +327,27 @@ fn the_journal_and_its_lock_are_for_their_owner_alone() {
         assert_eq!(mode & 0o077, 0, "{name}");
     }
 }
+
+#[test]
+fn a_process_that_restores_is_waited_for() {
+    let bench = Bench::new(&[]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    // SAFETY: the child opens one file, sleeps and ends by _exit.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let held = bench.open();
+        drop(writer);
+        std::thread::sleep(Duration::from_millis(200));
+        drop(held);
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    drop(writer);
+    // Ends when the child holds the journal.
+    std::io::read_to_string(reader).unwrap();
+    let refused = Journal::open(&bench.host).err();
+    assert!(matches!(refused, Some(JournalError::Held { .. })));
+    assert!(Journal::open_patiently(&bench.host).is_ok());
+    // SAFETY: a child of ours.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+}

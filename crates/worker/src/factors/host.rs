@@ -160,7 +160,7 @@ impl HostTurn {
         if self.journal.is_some() {
             return Ok(());
         }
-        let mut journal = Journal::open(&self.host).map_err(|error| match error {
+        let mut journal = Journal::open_patiently(&self.host).map_err(|error| match error {
             JournalError::Held { .. } | JournalError::Survived => failure(
                 Phase::Isolate,
                 FailureKind::Factor,

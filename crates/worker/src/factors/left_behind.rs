@@ -42,14 +42,24 @@ pub fn host_verbs(host: &Host) -> EnclosedVerbs {
 }
 
 /// Undoes what is in the journal of a state folder; `forget` gives up what cannot be undone.
+///
+/// Another trial may be putting the same right at this moment: it is waited for.
 pub fn settle_state(host: &Host, forget: bool) -> Result<Settled, JournalError> {
+    settle_opened(host, forget, Journal::open_patiently)
+}
+
+fn settle_opened(
+    host: &Host,
+    forget: bool,
+    open: fn(&Host) -> Result<Journal, JournalError>,
+) -> Result<Settled, JournalError> {
     let mut settled = Settled::default();
     let kept = host.state().join(KEPT_FACTORS);
     if Journal::is_empty(host) && !kept.exists() {
         return Ok(settled);
     }
     let verbs = host_verbs(host);
-    let mut journal = Journal::open(host)?;
+    let mut journal = open(host)?;
     settled.restored = restore_host(&mut journal, &verbs);
     if forget && !settled.restored.is_complete() {
         let troubles = settled.restored.troubles();
@@ -81,7 +91,7 @@ pub fn settle_state(host: &Host, forget: bool) -> Result<Settled, JournalError> 
 pub fn settle_abandoned(host: &Host, forget: bool) -> Settled {
     let mut all = Settled::default();
     for state in abandoned_states(host) {
-        let Ok(settled) = settle_state(&host.with_state(&state), forget) else {
+        let Ok(settled) = settle_opened(&host.with_state(&state), forget, Journal::open) else {
             continue;
         };
         let folder = state.display();

@@ -283,7 +283,7 @@ fn a_damaged_journal_is_told_and_does_not_hide_what_can_be_undone() {
 }
 
 #[test]
-fn a_second_worker_is_refused_at_once_with_the_number_of_the_first() {
+fn a_second_worker_is_refused_within_seconds_with_the_number_of_the_first() {
     let Some((bench, _, turn)) = other_level("echo started; sleep 60") else {
         return;
     };

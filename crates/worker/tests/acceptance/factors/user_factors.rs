@@ -113,7 +113,9 @@ fn restore_works_after_a_kill_when_the_bundle_is_gone() {
         fs::remove_dir_all(&bench.spec.cache_dir).unwrap();
         let (status, told) = restore(&bench, &[]);
         assert_eq!(status, 0, "{told}");
-        assert!(told.contains("swappiness: it is at"), "{told}");
+        // A trial of another test may have been first, with neither bundle nor cache either.
+        let undone = ["swappiness: it is at", "Nothing to undo"];
+        assert!(undone.iter().any(|it| told.contains(it)), "{told}");
         turn.assert_restored();
         assert!(!bench.journal_folder().join("factors").exists());
     });
