@@ -156,6 +156,33 @@ def test_a_change_is_found_by_bisection(project):
     ask("bisect", "bench", find(project, "only a comment"), last, "--repo", project, "--json", status=1)
 
 
+def test_a_change_within_the_spread_of_counts_is_not_searched_for(project):
+    first, slower = find(project, "first"), find(project, "slower loop")
+    counts = project / ".datamill" / "selection" / "counts.json"
+    before = counts.read_text()
+    words = ("bisect", "bench", first, slower, "--repo", project, "--json")
+
+    def count_again(share):
+        told = json.loads(before)
+        told[0]["again"] = round(told[0]["instructions"] * (1 + share))
+        counts.write_text(json.dumps(told))
+
+    try:
+        count_again(0.005)
+        near = json.loads(ask(*words))
+        count_again(9.0)
+        wide = json.loads(ask(*words, status=1))
+    finally:
+        counts.write_text(before)
+    assert near["found"] == slower
+    assert wide["found"] is None
+    assert wide["ratio"] == near["ratio"] > 1.01
+    assert wide["steps"] == []
+    (spread, verdict) = wide["warnings"]
+    assert spread.startswith("two counts of one program differed by 900% in bench")
+    assert verdict == "good and bad do not differ by what counts as a change"
+
+
 def test_what_cannot_be_used_is_refused_with_what_to_do(project, tmp_path, capsys):
     assert 'there is no commit "nowhere"' in refuse(capsys, "predict", "nowhere", "--repo", project)
     assert "was profiled" in refuse(capsys, "predict", find(project, "first"), "--repo", project)

@@ -24,7 +24,13 @@ from datamill.selection.features.vector import read_features
 from datamill.selection.history.pair_cases import describe_distance, make_case
 from datamill.selection.history.records import COUNTED_WAY, Observation, Version, WorkCount
 from datamill.selection.history.settings import TruthSetting
-from datamill.selection.history.truth import Truth, judge_counts, judge_times, measure_spread
+from datamill.selection.history.truth import (
+    Truth,
+    judge_counts,
+    judge_times,
+    measure_spread,
+    warn_of_spread,
+)
 from datamill.selection.indicators.evidence import Evidence
 from datamill.selection.prediction.search import SuspectVersion, choose_split, narrow, share_probability
 
@@ -97,6 +103,7 @@ def bisect_change(
             return Bisection(benchmark, first, last, None, tuple(candidates), (), None, tuple(warnings))
         run_setup(worker, project.settings, project.here)
         ruler = _Ruler(project, benchmark, trained.truth, worker)
+        warnings += ruler.warnings
         whole = ruler.compare(start.program, versions[-1].program)
         if not whole.changed:
             warnings.append("good and bad do not differ by what counts as a change")
@@ -190,6 +197,12 @@ class _Ruler:
         counts = [item for item in project.store.read_counts() if item.benchmark == benchmark]
         self._counts: dict[str, WorkCount] = {item.program: item for item in counts}
         self._spread = measure_spread(counts)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be known about how it judges, in sentences."""
+        told = warn_of_spread(self._benchmark, self._spread, self._truth)
+        return [told] if told else []
 
     def compare(self, old: str, new: str) -> Truth:
         """Whether two programs differ."""
