@@ -57,7 +57,7 @@ def measure_spread(counts: Iterable[WorkCount]) -> float:
 
 
 def warn_of_spread(benchmark: str, spread: float, setting: TruthSetting) -> str:
-    """Say that counts of a benchmark differ from themselves by what is to be seen; empty where they do not."""
+    """Say that counts of a benchmark differ from themselves by what is to be seen, or nothing."""
     if setting.rule != "instructions" or spread < find_threshold(setting):
         return ""
     return (
