@@ -18,6 +18,7 @@ from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features
@@ -146,8 +147,13 @@ def _build_chain(
     for commit in (first, last):
         if known[commit].outcome != "built":
             raise InputError(f"{commit[:9]} does not build: {known[commit].reason}", where=str(history.top))
-    told = [f"{failed} commits between do not build: the one after them stands for them"] if failed else []
-    return chain, told
+    if not failed:
+        return chain, []
+    verb = "does" if failed == 1 else "do"
+    told = (
+        f"{count_nouns(failed, 'commit')} between {verb} not build: changes count as those of the next commit"
+    )
+    return chain, [told]
 
 
 def _list_candidates(
