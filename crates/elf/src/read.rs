@@ -183,8 +183,8 @@ fn function_names(functions: &[Place<'_>], pieces: &[Piece]) -> Vec<String> {
         let name = if place.symbol.is_empty() {
             // Twelve digits of its digest.
             let digits = spell(read.code);
-            let digits = digits[..12].iter().map(|digit| char::from(*digit));
-            "nameless-".chars().chain(digits).collect()
+            let digits = std::str::from_utf8(&digits[..12]).expect("digits are ASCII");
+            ["nameless-", digits].concat()
         } else {
             shown(place.symbol)
         };

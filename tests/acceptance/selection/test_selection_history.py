@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -153,7 +154,48 @@ def test_a_change_is_found_by_bisection(project):
     assert told["found"] == find(project, "slower loop")
     assert told["answer"][0] == f"Commit {told['found'][:9]} changed bench: slower loop."
     assert told["ratio"] > 1.01
+    assert told["warnings"] == ["1 commit between does not build: changes count as those of the next commit."]
     ask("bisect", "bench", find(project, "only a comment"), last, "--repo", project, "--json", status=1)
+
+
+def test_a_change_within_the_spread_of_counts_is_not_searched_for(project):
+    first, slower = find(project, "first"), find(project, "slower loop")
+    counts = project / ".datamill" / "selection" / "counts.json"
+    before = counts.read_text()
+    words = ("bisect", "bench", first, slower, "--repo", project, "--json")
+
+    def count_again(share):
+        told = json.loads(before)
+        told[0]["again"] = round(told[0]["instructions"] * (1 + share))
+        counts.write_text(json.dumps(told))
+
+    try:
+        count_again(0.005)
+        near = json.loads(ask(*words))
+        count_again(9.0)
+        wide = json.loads(ask(*words, status=1))
+    finally:
+        counts.write_text(before)
+    assert near["found"] == slower
+    assert wide["found"] is None
+    assert wide["ratio"] == near["ratio"] > 1.01
+    assert wide["steps"] == []
+    _, spread, verdict = wide["warnings"]
+    assert spread.startswith("Two counts of one program differed by 900.0% in bench:")
+    assert verdict == "Good and bad do not differ by what counts as a change."
+
+
+def test_a_shallow_clone_leaves_what_is_known_of_the_order_of_versions(project, tmp_path):
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{project}", "shallow")
+    shallow = tmp_path / "shallow"
+    shutil.copy(project / "selection.toml", shallow)
+    shutil.copytree(project / ".datamill", shallow / ".datamill")
+    told = json.loads(ask("collect", shallow, "--no-profile", "--no-measure", "--json"))
+    assert any("the clone is shallow" in line.lower() for line in told["warnings"])
+    versions = Path(".datamill") / "selection" / "versions.json"
+    known = json.loads((project / versions).read_text())
+    assert [item["hops"] for item in known] == [0, 1, 1, 2, 1, 1]
+    assert json.loads((shallow / versions).read_text()) == known
 
 
 def test_what_cannot_be_used_is_refused_with_what_to_do(project, tmp_path, capsys):

@@ -95,3 +95,24 @@ def test_a_process_that_executes_no_program_is_not_counted():
     # The shell sets two variables of its own, each of which costs some 450 instructions.
     assert driven == pytest.approx(alone, abs=2000)
     assert count_command(["/bin/true"], [Path("/bin/sh")]).instructions == 0
+
+
+def test_a_program_of_versions_with_other_names_is_profiled_by_the_names_of_its_binary(tmp_path):
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    alone = "program: main.c work.c\n\tgcc -O1 -o program main.c work.c\n"
+    commit(tmp_path, Makefile=alone, main_c=MAIN, work_c=WORK)
+    renamed = {"main_c": MAIN.replace("work", "labour"), "work_c": WORK.replace("work", "labour")}
+    commit(tmp_path, **renamed)
+    commit(tmp_path, work_c=renamed["work_c"].replace("s * 31", "(s ^ i) * 31"))
+    (tmp_path / "selection.toml").write_text(
+        'binaries = ["program"]\n[[build]]\ncommand = "make"\n'
+        '[[benchmark]]\nname = "bench"\ncommand = "./program"\n[truth]\nrule = "instructions"\n'
+    )
+    told = json.loads(ask("collect", tmp_path, "--no-measure", "--json"))["collection"]
+    assert (told["built"], told["programs"]) == (3, 2)
+    ask("train", tmp_path)
+    (found,) = json.loads(ask("explain", "HEAD", "--repo", tmp_path, "--json"))["benchmarks"]
+    # What the older program executes most is gone: by what its table calls it, which the profiler counted.
+    assert found["run"]
+    features = {item["name"]: item["value"] for item in found["features"]}
+    assert features["indicator.reached_deleted"] == 1

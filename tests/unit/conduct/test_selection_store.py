@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from made.selection.selection_records import make_function, make_profile, make_table
 
+from datamill.conduct.selection.collecting.build_version import describe_refusal
 from datamill.conduct.selection.store.packed_store import pack_store
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
@@ -31,3 +32,8 @@ def test_a_store_is_not_packed_below_a_file(tmp_path):
     with pytest.raises(InputError) as refused:
         pack_store(store, tmp_path / "selection.toml", tmp_path / "file" / "packed")
     assert refused.value.message == "cannot be made: Not a directory"
+
+
+def test_why_a_version_was_refused_is_told_in_sentences():
+    refused = InputError("the submodule lib is not here", remedy="Get it: git submodule update --init.")
+    assert describe_refusal(refused) == "the submodule lib is not here. Get it: git submodule update --init"

@@ -25,11 +25,20 @@ pub(crate) fn read_frames<'a>(image: &Image<'a>) -> Vec<Place<'a>> {
     }
     let mut places = Vec::new();
     let mut entries = frames.entries(&bases);
+    // Most entries share what they have in common with the one before.
+    let mut last: Option<(gimli::EhFrameOffset, gimli::CommonInformationEntry<_>)> = None;
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else {
             continue;
         };
-        let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else {
+        let found = partial.parse(|section, bases, offset| match &last {
+            Some((known, shared)) if *known == offset => Ok(shared.clone()),
+            _ => {
+                let shared = section.cie_from_offset(bases, offset)?;
+                Ok(last.insert((offset, shared)).1.clone())
+            }
+        });
+        let Ok(fde) = found else {
             continue;
         };
         let (start, length) = (fde.initial_address(), fde.len());

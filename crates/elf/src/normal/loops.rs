@@ -40,14 +40,19 @@ impl Flow {
             return 0;
         }
         self.starts.begin(count as usize);
-        let after = self.ends.iter().map(|end| end + 1);
-        let starts = self.jumps.iter().flat_map(|jump| [jump.to, jump.from + 1]);
-        for start in starts
-            .chain(after)
-            .chain([0])
-            .filter(|start| *start < count)
-        {
-            self.starts.insert(start as usize);
+        let starts = &mut self.starts;
+        let mut begin = |start: u32| {
+            if start < count {
+                starts.insert(start as usize);
+            }
+        };
+        begin(0);
+        for jump in &self.jumps {
+            begin(jump.to);
+            begin(jump.from + 1);
+        }
+        for end in &self.ends {
+            begin(end + 1);
         }
         let blocks = self.starts.count();
         self.list_targets(count, blocks);
@@ -57,26 +62,28 @@ impl Flow {
     fn list_targets(&mut self, count: u32, blocks: u32) {
         self.targets.clear();
         self.ranges.clear();
-        let (mut next_jump, mut next_end) = (0, 0);
-        let ends = self.starts.numbers().skip(1).chain([count]);
-        for (block, end) in (0..blocks).zip(ends) {
-            while let Some(jump) = self.jumps.get(next_jump).filter(|jump| jump.from < end) {
+        let mut jumps = self.jumps.iter().peekable();
+        let mut ends = self.ends.iter().peekable();
+        let mut take = |end: u32| {
+            while let Some(jump) = jumps.next_if(|jump| jump.from < end) {
                 if jump.to < count {
                     // A block begins there.
                     self.targets.push(self.starts.before(jump.to as usize));
                 }
-                next_jump += 1;
             }
             let mut falls = end < count;
-            while self.ends.get(next_end).is_some_and(|last| *last < end) {
+            while ends.next_if(|last| **last < end).is_some() {
                 falls = false;
-                next_end += 1;
             }
+            let after = self.ranges.len() as u32 + 1;
             if falls {
-                self.targets.push(block + 1);
+                self.targets.push(after);
             }
             self.ranges.push(self.targets.len() as u32);
-        }
+        };
+        self.starts.numbers().skip(1).for_each(&mut take);
+        take(count);
+        debug_assert_eq!(self.ranges.len(), blocks as usize);
     }
 
     fn walk(&mut self, blocks: u32) -> u32 {

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from datamill.experiment.messages.numbers import format_share
 from datamill.selection.changes.table_changes import TableChanges, compare_tables
 from datamill.selection.features.vector import read_features
 from datamill.selection.history.pair_cases import describe_distance, make_case
@@ -16,10 +15,10 @@ from datamill.selection.history.settings import SelectionSettings, TruthSetting
 from datamill.selection.history.truth import (
     UNKNOWN,
     Truth,
-    find_threshold,
     judge_counts,
     judge_times,
     measure_spread,
+    warn_of_spread,
 )
 from datamill.selection.indicators.evidence import Evidence
 from datamill.selection.predictors.case import Case
@@ -79,14 +78,8 @@ class Collection:
 
     def warn_of_spread(self, setting: TruthSetting) -> list[str]:
         """Say which counts differ from themselves by as much as what is to be seen."""
-        if setting.rule != "instructions":
-            return []
-        return [
-            f"two counts of one program differed by {format_share(spread)} in {name}: "
-            "what differs by no more counts as unchanged"
-            for name, spread in self.spreads.items()
-            if spread >= find_threshold(setting)
-        ]
+        told = (warn_of_spread(name, spread, setting) for name, spread in self.spreads.items())
+        return [line for line in told if line]
 
     def judge(self, old: str, new: str, benchmark: str, setting: TruthSetting) -> Truth:
         """Say whether a benchmark changed from one program to another; a program does not change itself."""

@@ -12,6 +12,7 @@ from datamill.analysis.groups.ranks.rank_sums import find_tails
 from datamill.analysis.ordered.ranks import rank_values
 from datamill.analysis.random_effects.nested_data.nested_values import NestedValues
 from datamill.analysis.versions.compare import compare_versions
+from datamill.experiment.messages.numbers import format_share
 from datamill.selection.history.records import Observation, WorkCount
 from datamill.selection.history.settings import REPETITIONS, TruthSetting
 
@@ -52,6 +53,16 @@ def measure_spread(counts: Iterable[WorkCount]) -> float:
             if item.again is not None and item.instructions
         ),
         default=0.0,
+    )
+
+
+def warn_of_spread(benchmark: str, spread: float, setting: TruthSetting) -> str:
+    """Say that counts of a benchmark differ from themselves by what is to be seen, or nothing."""
+    if setting.rule != "instructions" or spread < find_threshold(setting):
+        return ""
+    return (
+        f"two counts of one program differed by {format_share(spread)} in {benchmark}: "
+        "what differs by no more counts as unchanged"
     )
 
 

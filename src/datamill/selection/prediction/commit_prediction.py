@@ -118,7 +118,8 @@ def predict_case(trained: TrainedModel, case: Case, readings: Mapping[str, Readi
             readings[item.indicator].functions[:_MOST_FUNCTIONS],
         )
         for item in trained.perphecy.fired(case)
-        if item.indicator in readings
+        # Where all of a history changed, its thresholds are 0, which says nothing of this case.
+        if item.indicator in readings and readings[item.indicator].value > 0
     )
     if run and not fired:
         fired = tuple(

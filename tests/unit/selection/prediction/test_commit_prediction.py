@@ -51,6 +51,15 @@ def test_a_change_of_the_hottest_function_runs_with_the_function_behind_it():
     assert (fired.value, fired.threshold, fired.functions) == (100.0, 90.0, ("hot",))
 
 
+def test_an_indicator_of_0_speaks_for_nothing_though_its_threshold_is_0():
+    always = [make_case(order, True, top_by_calls=0.0, new_functions=0.0) for order in (1, 2)]
+    (found,) = predict(train(cases=always)).predictions
+    assert found.run
+    fired = {item.name: (item.value, item.functions) for item in found.indicators}
+    assert fired["top_by_calls"] == (100.0, ("hot",))
+    assert all(value > 0 for value, _ in fired.values())
+
+
 def test_the_same_program_skips_everything_whatever_is_predicted():
     (found,) = predict(train("always"), program="old").predictions
     assert not found.run

@@ -54,11 +54,11 @@ pub(crate) struct Form {
     start: u64,
     length: usize,
     bytes: Vec<u8>,
-    /// The bytes of the code at which instructions begin.
+    /// The bytes of the code at which instructions of the form begin.
     begun: Ranks,
-    /// Those of instructions that the form leaves out, ascending.
-    idle: Vec<usize>,
     kept: u32,
+    /// Those at which instructions begin that the form leaves out, ascending.
+    idle: Vec<usize>,
     waiting: Vec<Waiting>,
     /// Tables of jumps that no jump has used, by their addresses.
     tables: Vec<(u64, Entries)>,
@@ -132,8 +132,8 @@ impl Form {
             length: 0,
             bytes: Vec::new(),
             begun: Ranks::default(),
-            idle: Vec::new(),
             kept: 0,
+            idle: Vec::new(),
             waiting: Vec::new(),
             tables: Vec::new(),
             bound: None,
@@ -164,8 +164,8 @@ impl Form {
         (self.index, self.start, self.length) = (index, start, length);
         self.bytes.clear();
         self.begun.begin(length);
-        self.idle.clear();
         self.kept = 0;
+        self.idle.clear();
         self.waiting.clear();
         self.table.clear();
         self.tables.clear();
@@ -187,8 +187,8 @@ impl Form {
     /// An instruction at that byte of the code; one that does nothing is counted and else left out.
     #[inline]
     pub(super) fn instruction(&mut self, offset: usize, kept: bool) {
-        self.begun.insert(offset);
         if kept {
+            self.begun.insert(offset);
             self.kept += 1;
         } else {
             self.idle.push(offset);
@@ -344,7 +344,7 @@ impl Form {
     /// The function's digest and counts.
     pub(super) fn finish(&mut self) -> Read {
         let begun = self.begun.count();
-        debug_assert_eq!(begun as usize, self.kept as usize + self.idle.len());
+        debug_assert_eq!(begun, self.kept);
         for waiting in &self.waiting {
             let number = self.number_at(waiting.offset);
             // The middle of an instruction has no number.
@@ -394,7 +394,7 @@ impl Form {
             code,
             without_lines,
             without_names,
-            instructions: begun,
+            instructions: begun + self.idle.len() as u32,
             loops: self.flow.count_loops(self.kept),
             calls: self.called.count,
             refers_to: self.referred.count,
@@ -418,14 +418,14 @@ impl Form {
         end - self.constants
     }
 
-    /// The number of the instruction that begins at a byte of the code; `UNKNOWN` in the middle of one.
+    /// The number of the instruction that begins at a byte of the code, of one that is left out that of the next;
+    /// `UNKNOWN` in the middle of one.
     fn number_at(&self, offset: u32) -> u32 {
         let offset = offset as usize;
-        if !self.begun.holds(offset) {
+        if !self.begun.holds(offset) && self.idle.binary_search(&offset).is_err() {
             return UNKNOWN;
         }
-        let idle = self.idle.partition_point(|one| *one < offset);
-        self.begun.before(offset) - idle as u32
+        self.begun.before(offset)
     }
 
     fn inside(&self, address: u64) -> Option<u32> {

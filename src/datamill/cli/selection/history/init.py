@@ -24,7 +24,7 @@ def init(repo: Path, overwrite: bool, as_json: bool) -> None:
     first = begun.builds[0]
     sentences = [f"{begun.path} is written: built by {first.system} ({first.command})."]
     if begun.binaries:
-        sentences.append(f"Binaries that are there: {', '.join(begun.binaries)}.")
+        sentences.append(f"Binaries: {', '.join(begun.binaries)}.")
     else:
         sentences.append(
             "No build was found in the repository: write the paths of its binaries into the file."

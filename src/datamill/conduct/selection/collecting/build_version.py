@@ -91,7 +91,7 @@ def _build_in(
         paths = (build.binaries if build is not None else ()) or settings.binaries
         return read_binaries(source, paths, settings.keep, store, seconds)
     except InputError as error:
-        return BuiltVersion("failed", reason=" ".join(str(error).split()))
+        return BuiltVersion("failed", reason=describe_refusal(error))
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -183,6 +183,12 @@ def _describe(answer: CommandAnswer) -> str:
     return describe_failed_build(
         answer.stderr_tail, timed_out=run.timed_out, signal=run.signal, exit_code=run.exit_code
     )
+
+
+def describe_refusal(error: InputError) -> str:
+    """Return why a version was refused, in a line: what is wrong, and what to do."""
+    lines = str(error).splitlines()
+    return ". ".join(" ".join(line.split()).removesuffix(".") for line in lines)
 
 
 def describe_failed_build(

@@ -67,19 +67,28 @@ def list_unprofiled(settings: SelectionSettings, store: SelectionStore) -> list[
 
 
 def link_versions(history: GitHistory, versions: Mapping[str, Version]) -> list[Version]:
-    """Return versions in the order of the history, each with its closest ancestor among the built ones."""
+    """Return versions in the order of the history, each with its closest ancestor among the built ones.
+
+    Commits that the clone lacks (it is shallow, or they were dropped) keep their order, before all others.
+    An ancestor that is known stays where the clone shows none, or one that is farther away.
+    """
     parents = history.read_parents(list(versions))
     place = {commit: -number for number, commit in enumerate(parents)}
     known = {item.commit for item in versions.values() if item.outcome == "built"}
+
+    def rank(item: Version) -> tuple[bool, int, str]:
+        is_here = item.commit in place
+        return is_here, place[item.commit] if is_here else item.order, item.commit
+
     linked = []
-    ordered = sorted(versions.values(), key=lambda item: (place.get(item.commit, -len(place)), item.commit))
-    for order, item in enumerate(ordered):
+    for order, item in enumerate(sorted(versions.values(), key=rank)):
         found = find_closest(item.commit, known, lambda commit: parents.get(commit, ()))
+        is_linked = item.ancestor in known and item.hops > 0
+        if is_linked and (found is None or found.commit == item.ancestor or item.hops < found.hops):
+            linked.append(msgspec.structs.replace(item, order=order))
+            continue
         if found is None:
             linked.append(msgspec.structs.replace(item, order=order, ancestor="", hops=0))
-            continue
-        if found.commit == item.ancestor and item.hops:
-            linked.append(msgspec.structs.replace(item, order=order))
             continue
         between = history.measure_distance(found.commit, item.commit)
         days = (item.committed_unix_s - versions[found.commit].committed_unix_s) / 86400

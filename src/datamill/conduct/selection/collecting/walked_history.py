@@ -122,8 +122,8 @@ class GitHistory:
         return _read_commit(self._ask("log", "-1", "--format=%H%x00%P%x00%ct%x00%s", commit).rstrip("\n"))
 
     def read_parents(self, commits: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return the parents of commits and of all their ancestors."""
-        told = ask_git(self.top, "rev-list", "--topo-order", "--parents", *commits)
+        """Return the parents of commits and of all their ancestors, without commits that are not there."""
+        told = ask_git(self.top, "rev-list", "--ignore-missing", "--topo-order", "--parents", *commits)
         lines = (line.split() for line in told.stdout.decode().splitlines())
         return {first: tuple(rest) for first, *rest in lines}
 

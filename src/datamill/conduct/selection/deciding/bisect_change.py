@@ -18,13 +18,20 @@ from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.experiment.messages.suggestions import suggest_name
 from datamill.selection.changes.table_changes import compare_tables
 from datamill.selection.features.vector import read_features
 from datamill.selection.history.pair_cases import describe_distance, make_case
 from datamill.selection.history.records import COUNTED_WAY, Observation, Version, WorkCount
 from datamill.selection.history.settings import TruthSetting
-from datamill.selection.history.truth import Truth, judge_counts, judge_times, measure_spread
+from datamill.selection.history.truth import (
+    Truth,
+    judge_counts,
+    judge_times,
+    measure_spread,
+    warn_of_spread,
+)
 from datamill.selection.indicators.evidence import Evidence
 from datamill.selection.prediction.search import SuspectVersion, choose_split, narrow, share_probability
 
@@ -97,6 +104,7 @@ def bisect_change(
             return Bisection(benchmark, first, last, None, tuple(candidates), (), None, tuple(warnings))
         run_setup(worker, project.settings, project.here)
         ruler = _Ruler(project, benchmark, trained.truth, worker)
+        warnings += ruler.warnings
         whole = ruler.compare(start.program, versions[-1].program)
         if not whole.changed:
             warnings.append("good and bad do not differ by what counts as a change")
@@ -139,8 +147,13 @@ def _build_chain(
     for commit in (first, last):
         if known[commit].outcome != "built":
             raise InputError(f"{commit[:9]} does not build: {known[commit].reason}", where=str(history.top))
-    told = [f"{failed} commits between do not build: the one after them stands for them"] if failed else []
-    return chain, told
+    if not failed:
+        return chain, []
+    verb = "does" if failed == 1 else "do"
+    told = (
+        f"{count_nouns(failed, 'commit')} between {verb} not build: changes count as those of the next commit"
+    )
+    return chain, [told]
 
 
 def _list_candidates(
@@ -190,6 +203,12 @@ class _Ruler:
         counts = [item for item in project.store.read_counts() if item.benchmark == benchmark]
         self._counts: dict[str, WorkCount] = {item.program: item for item in counts}
         self._spread = measure_spread(counts)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be known about how it judges, in sentences."""
+        told = warn_of_spread(self._benchmark, self._spread, self._truth)
+        return [told] if told else []
 
     def compare(self, old: str, new: str) -> Truth:
         """Whether two programs differ."""

@@ -6,7 +6,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from datamill.conduct.selection.collecting.build_version import NO_BUILD, BuiltVersion, choose_build
+from datamill.conduct.selection.collecting.build_version import (
+    NO_BUILD,
+    BuiltVersion,
+    choose_build,
+    describe_refusal,
+)
 from datamill.conduct.selection.collecting.collect import CollectionQuestion
 from datamill.conduct.selection.collecting.collected_versions import (
     keep_builds,
@@ -172,7 +177,7 @@ class _Collector:
                 )
             except InputError as error:
                 shutil.rmtree(package, ignore_errors=True)
-                made[item.commit] = BuiltVersion("failed", reason=" ".join(str(error).split()))
+                made[item.commit] = BuiltVersion("failed", reason=describe_refusal(error))
                 continue
             names.append(item.commit)
         keep_builds(made, self.history, self.project.store)

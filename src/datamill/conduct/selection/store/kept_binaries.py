@@ -19,7 +19,8 @@ def keep_binaries(source: Path, paths: Sequence[str], keep: Sequence[str], store
     """Read binaries below a folder into the store, and keep them with the paths of `keep`.
 
     Shared libraries that the build made and that these need are read and kept too: what changes in them
-    changes the program.
+    changes the program. Binaries that differ from kept ones in the names of functions alone are the same
+    program, with the names of those that are kept: these are profiled, by their names.
 
     Raises:
         InputError: one is not there, or cannot be read as a program.
@@ -43,15 +44,18 @@ def keep_binaries(source: Path, paths: Sequence[str], keep: Sequence[str], store
                 waiting.append(found)
     name = name_program(tables)
     store.prepare()
-    program = Program(name, {path: store.keep_table(table) for path, table in tables.items()})
     folder = store.place_programs(name)
-    if not folder.exists():
-        new = folder.with_name(f".{name}.{os.getpid()}")
-        shutil.rmtree(new, ignore_errors=True)
-        for path in dict.fromkeys((*tables, *keep)):
-            _copy(source / path, new / path)
-        _link_libraries(source, new, tables, made)
-        new.replace(folder)
+    if folder.exists() and name in store.programs:
+        return store.programs[name]
+    program = Program(name, {path: store.keep_table(table) for path, table in tables.items()})
+    new = folder.with_name(f".{name}.{os.getpid()}")
+    shutil.rmtree(new, ignore_errors=True)
+    for path in dict.fromkeys((*tables, *keep)):
+        _copy(source / path, new / path)
+    _link_libraries(source, new, tables, made)
+    # What was kept by a command that ended before it was listed may have other names.
+    shutil.rmtree(folder, ignore_errors=True)
+    new.replace(folder)
     return program
 
 

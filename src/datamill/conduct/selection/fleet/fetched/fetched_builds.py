@@ -9,6 +9,7 @@ from datamill.conduct.selection.collecting.build_version import (
     BuiltVersion,
     choose_build,
     describe_failed_build,
+    describe_refusal,
     read_binaries,
 )
 from datamill.conduct.selection.collecting.walked_history import GitHistory
@@ -66,4 +67,4 @@ def _read_build(
         with unpacked(trial.archive, scratch) as source:
             return read_binaries(source, paths, settings.keep, store, seconds)
     except InputError as error:
-        return BuiltVersion("unreadable", reason=" ".join(str(error).split()), build_s=seconds)
+        return BuiltVersion("unreadable", reason=describe_refusal(error), build_s=seconds)
