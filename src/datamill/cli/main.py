@@ -105,10 +105,11 @@ _NESTED = {
 def datamill() -> None:
     """From a question about performance to a defensible answer.
 
-    Describe the question in an experiment file, let datamill vary the hidden factors that quietly
-    change results, and read an answer with intervals.
+    Time two commands, or describe the question in an experiment file: datamill varies the hidden factors
+    that quietly change results, and answers with intervals.
 
     \b
+      datamill time 'old f' 'new f'     say which command is faster, by how much, and how sure that is
       datamill new compare-sort         make an experiment that runs as it is
       datamill check compare-sort       see what would run, and how long it takes
       datamill run compare-sort         run it; ends with the answer and a report

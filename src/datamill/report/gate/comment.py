@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from datamill.report.gate.gate_answer import GateAnswer
-from datamill.report.gate.statement import HEADERS, list_rows, list_sentences, name_columns, phrase_gate
+from datamill.report.gate.statement import (
+    HEADERS,
+    MEANS,
+    list_rows,
+    list_sentences,
+    name_columns,
+    phrase_gate,
+)
 
 #: By this line a comment is found again, to be replaced.
 MARK = "<!-- datamill gate -->"
@@ -11,9 +18,8 @@ MARK = "<!-- datamill gate -->"
 _SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
 #: Rows that are shown at once; the others are folded away, and so are the times themselves.
 _SHOWN = 10
-_FOLDED = ("base", "head")
-_CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in _FOLDED)
-_TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmark", *_FOLDED))
+_CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in MEANS)
+_TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmark", *MEANS))
 
 
 def write_comment(answer: GateAnswer) -> str:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from datamill.experiment.messages.numbers import format_level
 from datamill.report.figures.figure import INK, Figure
 from datamill.report.gate.gate_answer import GateAnswer
-from datamill.report.gate.statement import list_rows, list_sentences, name_columns, phrase_gate
+from datamill.report.gate.statement import (
+    HEADERS,
+    MEANS,
+    list_rows,
+    list_sentences,
+    name_columns,
+    phrase_gate,
+)
 from datamill.report.page.analysis_page import Section, render_analysis_page
 from datamill.report.tables.table import Table, build_table
+from datamill.report.tables.text import lay_out_table
 
 #: Colours of verdicts, apart for colour-blind eyes as well.
 _COLOURS = {"slower": "#c4504a", "faster": "#2f9e78", "unchanged": "#2f7ec1", "cannot tell": "#8a8a8a"}
@@ -30,11 +40,21 @@ def render_gate_page(answer: GateAnswer) -> str:
     )
 
 
-def build_gate_table(answer: GateAnswer) -> Table:
-    """Return the table of all benchmarks; alarms stand out."""
+def build_gate_table(answer: GateAnswer, columns: int | None = None) -> Table:
+    """Return the table of all benchmarks; alarms stand out.
+
+    The means are left out where a terminal has too few columns for them: the page and JSON have them.
+    """
     rows = list_rows(answer)
     strong = [index for index, row in enumerate(rows) if row[-1].endswith("alarm")]
-    return build_table(name_columns(answer), rows, strong=strong, last_words=1)
+    whole = build_table(name_columns(answer), rows, strong=strong, last_words=1)
+    if columns is None or max(map(len, lay_out_table(whole))) <= columns:
+        return whole
+
+    def choose(cells: Sequence[str]) -> list[str]:
+        return [cell for name, cell in zip(HEADERS, cells, strict=True) if name not in MEANS]
+
+    return build_table(choose(whole.headers), list(map(choose, rows)), strong=strong, last_words=1)
 
 
 def draw_changes(answer: GateAnswer) -> Figure:

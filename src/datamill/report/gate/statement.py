@@ -17,6 +17,8 @@ from datamill.results.bundles.decisions import LookInterval
 #: Benchmarks that the first sentence names.
 _NAMED = 3
 HEADERS = ("benchmark", "change", "interval", "base", "head", "n", "finds", "verdict")
+#: Columns of the means, which give way where there is little room.
+MEANS = ("base", "head")
 
 
 def phrase_gate(answer: GateAnswer) -> str:
