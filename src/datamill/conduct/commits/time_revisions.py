@@ -189,8 +189,12 @@ def prepare_revisions(
     except InputError as problem:
         if build:
             raise
+        said = problem.message
+        for checkout in checkouts.values():
+            # Where a checkout is says nothing to people.
+            said = said.replace(f"{checkout.directory}/", "")
         raise InputError(
-            str(problem.args[0]),
+            said,
             remedy="Each revision is checked out anew, without what git ignores: if it must be built, "
             f"say how with {argument('build', verb='time')}.",
         ) from None

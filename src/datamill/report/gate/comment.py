@@ -24,7 +24,7 @@ _TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmar
 
 def write_comment(answer: GateAnswer) -> str:
     """Return the comment: the verdict, what changed, and below a fold the rest and how it was measured."""
-    passing = "Nothing compared" if answer.base_lacks else "No slowdown"
+    passing = "Nothing compared" if answer.base_lacks else "No slowdown found"
     head = passing if answer.passes else "Slower" if answer.alarms else "Broken"
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]
