@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -124,6 +125,7 @@ def main(arguments: list[str] | None = None) -> Any:
 
 def _run(arguments: list[str] | None) -> None:
     end_politely()
+    _print_what_can_be()
     try:
         status = datamill.main(arguments, prog_name="datamill", standalone_mode=False)
     except click.ClickException as error:
@@ -148,6 +150,13 @@ def _run(arguments: list[str] | None) -> None:
         status = _refuse(f"{where}{error.strerror}{_advise(error, arguments or sys.argv[1:])}")
     finish_quietly()
     sys.exit(status or 0)
+
+
+def _print_what_can_be() -> None:
+    """Have a terminal that lacks a character show another one: it must not cost what was measured."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="replace")
 
 
 def _advise(error: OSError, arguments: list[str]) -> str:

@@ -223,6 +223,29 @@ def test_an_interruption_ends_with_an_answer_from_what_was_measured(tmp_path: Pa
     assert told["commands"][0]["n"] >= 2
 
 
+def test_a_signal_that_ends_timing_says_where_the_executions_are_kept(tmp_path: Path) -> None:
+    asked = ("time", "--out", "bundle", "--within", "600s", "--precision", "0.01%", "sleep 0.01")
+    with subprocess.Popen(
+        [BIN / "datamill", *asked], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(lambda: (tmp_path / "bundle" / "bundle.json").exists())
+        time.sleep(1)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, "")
+    assert "ended by a signal; what was measured is kept: " in err
+    assert err.strip().endswith(" report bundle")
+    told = Command(tmp_path)("report", "bundle")
+    assert told.returncode == 0, told.stderr
+    assert "Mean wall_time of sleep-0.01: " in told.stdout
+
+
+def test_a_terminal_that_lacks_a_character_does_not_cost_the_answer(tmp_path: Path) -> None:
+    told = type_time(tmp_path, "--runs", "3", "sleep 0.01", PYTHONIOENCODING="ascii").stdout
+    assert told.startswith("sleep 0.01 takes 1")
+    assert ", n = 3" in told
+
+
 def test_a_killed_timing_leaves_no_command_behind(tmp_path: Path) -> None:
     with subprocess.Popen(
         [BIN / "datamill", "time", "--within", "60s", "sleep 31.4159"],
