@@ -157,7 +157,8 @@ def time(
         quiet=style in ("basic", "none"),
         by_mean=sort == "mean-time",
         time_unit=UNITS.get(time_unit or "", ""),
-        has_reference=reference is not None,
+        # Of revisions the first is what the others come from.
+        has_reference=reference is not None or asked is not None,
     )
     raise SystemExit(EXIT_SLOWER if check is not None and slower else 0)
 
