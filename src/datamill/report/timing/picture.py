@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import combining, east_asian_width
+
 from datamill.experiment.messages.numbers import format_figures
 from datamill.report.timing.statement import find_scale, spell_mean
 from datamill.report.timing.timing_answer import CommandMean, TimingAnswer
@@ -24,7 +26,7 @@ def draw_means(answer: TimingAnswer, columns: int | None = None) -> list[str]:
     if not known:
         return []
     low, high = _find_range(known)
-    label_width = min(_LONGEST_LABEL, max(len(mean.command.label) for mean in answer.means))
+    label_width = min(_LONGEST_LABEL, max(_count_cells(mean.command.label) for mean in answer.means))
     told = [f"{spell_mean(answer, mean)}, n = {mean.n}" for mean in answer.shown_means]
     blank = " " * (label_width + 4)
     width = _find_room(columns, len(blank) + 2 + max(map(len, told)))
@@ -40,7 +42,7 @@ def draw_means(answer: TimingAnswer, columns: int | None = None) -> list[str]:
         picture = _draw(mean, low, high, width)
         if is_apart:
             lines.append(f"  {_shorten(mean.command.label, max(_NARROWEST, (columns or 0) - 2))}")
-        start = blank if is_apart else f"  {_shorten(mean.command.label, label_width):<{label_width}}  "
+        start = blank if is_apart else f"  {_fill(_shorten(mean.command.label, label_width), label_width)}  "
         lines += [f"{start}{picture}", f"{blank}{text}"] if is_below else [f"{start}{picture}  {text}"]
     if len(known) > 1:
         scale = find_scale(answer, high)
@@ -87,4 +89,17 @@ def _draw(mean: CommandMean, low: float, high: float, width: int) -> str:
 
 
 def _shorten(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    if _count_cells(text) <= width:
+        return text
+    while _count_cells(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _fill(text: str, width: int) -> str:
+    return text + " " * (width - _count_cells(text))
+
+
+def _count_cells(text: str) -> int:
+    """Columns that a text takes in a terminal: signs of East Asia take two, accents on others none."""
+    return sum((east_asian_width(sign) in "WF") + (not combining(sign)) for sign in text)

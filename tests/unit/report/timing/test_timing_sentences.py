@@ -174,6 +174,16 @@ def test_no_line_of_the_picture_is_longer_than_the_terminal_is_wide(columns: int
     assert lines[-1].split() == ["0.98", "1.3", "s"]
 
 
+def test_pictures_begin_below_each_other_whatever_script_names_are_in() -> None:
+    wide, accented, long = read_commands(["sort 日本", "sort e\N{COMBINING ACUTE ACCENT}t", "日" * 30])
+    means = tuple(CommandMean(item, 1.0, 0.98, 1.02, 20) for item in (wide, accented, A))
+    begins = [line[: line.index("├")] for line in draw_means(answer(means=means))[:3]]
+    # In columns of a terminal: two signs more than their number, one less, and as many.
+    assert [len(text) + extra for text, extra in zip(begins, (2, -1, 0), strict=True)] == [13, 13, 13]
+    shortened = draw_means(answer(means=(CommandMean(long, 1.0, 0.98, 1.02, 20), *means)))[0]
+    assert shortened.startswith(f"  {'日' * 19}…   ")
+
+
 def test_a_pipe_has_the_whole_picture_in_one_line_a_command() -> None:
     assert len(draw_means(answer())) == len(draw_means(answer(), 200)) == 3
     assert len(draw_means(answer(), 40)) == 7
