@@ -83,6 +83,6 @@ def test_short_commands_are_named_together() -> None:
     )
     (text,) = list_cautions(TimingQuestion(commands, Path("/")), seen)
     assert text == (
-        "starting a process takes about 1 ms of the 2 ms of a, the 2 ms of b, the 2 ms of c and 2 more: "
+        "starting a process takes about 1 ms, a good part of a (2 ms), b (2 ms), c (2 ms) and 2 more: "
         "differences are larger shares of the rest"
     )

@@ -220,11 +220,12 @@ def _look_at_starts(question: TimingQuestion, warm: WarmUp) -> list[str]:
         return []
     shell = " and its shell" if question.shell or any(command.in_shell for command, _ in short) else ""
     start_s = min(warm.start_s, *(time_s for _, time_s in short))
-    shown = [f"the {_spell_ms(time_s)} of {command.label}" for command, time_s in short[:_SHOWN]]
+    shown = [f"{command.label} ({_spell_ms(time_s)})" for command, time_s in short[:_SHOWN]]
     more = [f"{len(short) - _SHOWN} more"] if len(short) > _SHOWN else []
+    named = _join([*shown, *more])
     return [
-        f"starting a process{shell} takes about {_spell_ms(start_s)} of {_join([*shown, *more])}: "
-        "differences are larger shares of the rest"
+        f"starting a process{shell} takes about {_spell_ms(start_s)}, a good part of {named}: differences "
+        "are larger shares of the rest"
     ]
 
 
