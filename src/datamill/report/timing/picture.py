@@ -91,6 +91,8 @@ def _draw(mean: CommandMean, low: float, high: float, width: int) -> str:
 def _shorten(text: str, width: int) -> str:
     if _count_cells(text) <= width:
         return text
+    # At once: a command may have a million signs.
+    text = text[:width]
     while _count_cells(text) > width - 1:
         text = text[:-1]
     return f"{text}…"
