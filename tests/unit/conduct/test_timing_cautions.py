@@ -86,3 +86,17 @@ def test_short_commands_are_named_together() -> None:
         "starting a process takes about 1 ms, a good part of a (2 ms), b (2 ms), c (2 ms) and 2 more: "
         "differences are larger shares of the rest"
     )
+
+
+def test_of_many_commands_whose_outputs_differ_one_of_each_size_is_named() -> None:
+    commands = read_commands([f"echo {number}" for number in range(8, 14)])
+    seen = WarmUp(outputs={item.name: {item.name} for item in commands})
+    for item in commands:
+        ended = execution(100, 1, 0)
+        ended.run.stdout_bytes = len(item.text) - 4
+        seen.executions[item.name] = [SimpleNamespace(answer=ended)]
+    (text,) = list_cautions(TimingQuestion(commands, Path("/")), seen)
+    assert text == (
+        "the commands do not write the same output (echo 8: 2 B, echo 10: 3 B, …): make sure that they do "
+        "the same work"
+    )

@@ -25,8 +25,8 @@ _OVERRUN, _ROOM = 0.05, 1.5
 _TAKEN = 0.05
 #: A tick of the kernel's clocks, and standard deviations of their number that are no more than chance.
 _TICK_NS, _CHANCE = 10_000_000, 3
-#: Short commands that are named.
-_SHOWN = 3
+#: Short commands that are named, and commands with the size of their output.
+_SHOWN, _COMPARED = 3, 4
 #: Output from which reading it takes time that matters.
 _MUCH_OUTPUT = 16 << 20
 #: Two clocks that are read one after the other differ by less than this where nothing was suspended.
@@ -181,7 +181,12 @@ def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
     if len(set.union(*warm.outputs.values())) == 1:
         return []
     bytes_of = {command.label: warm.find_output_bytes(command) for command in question.commands}
-    sizes = ", ".join(f"{label}: {format_count(size)} B" for label, size in bytes_of.items())
+    shown = list(bytes_of.items())
+    if len(shown) > _COMPARED:
+        # One of each size says how they differ.
+        shown = list({size: (label, size) for label, size in reversed(shown)}.values())[::-1][:_COMPARED]
+    sizes = ", ".join(f"{label}: {format_count(size)} B" for label, size in shown)
+    sizes += ", …" if len(shown) < len(bytes_of) else ""
     if len(set(bytes_of.values())) == 1:
         sizes = f"each {format_count(next(iter(bytes_of.values())))} B, but not the same ones"
     return [f"the commands do not write the same output ({sizes}): make sure that they do the same work"]

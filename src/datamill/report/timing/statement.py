@@ -81,7 +81,8 @@ def phrase_needed(answer: TimingAnswer) -> str:
 def list_comparisons(answer: TimingAnswer) -> list[str]:
     """Return how several commands compare with the reference, or else with the best, a sentence each.
 
-    What the answer says already is left out, and what is beyond the first `_MOST_TOLD` is counted.
+    What the answer says already is left out, and so is what nothing bounds; what is beyond the first
+    `_MOST_TOLD` is counted.
     """
     against = answer.means[0] if answer.has_reference else _find_best(answer)
     if len(answer.means) < 3 or against is None:
@@ -92,7 +93,8 @@ def list_comparisons(answer: TimingAnswer) -> list[str]:
         for mean in answer.shown_means
         if mean.command is not against.command and mean.mean is not None
     ]
-    sentences = [sentence for pair in pairs if (sentence := phrase_comparison(answer, pair)) not in told]
+    known = [pair for pair in pairs if pair.low is not None and pair.high is not None]
+    sentences = [sentence for pair in known if (sentence := phrase_comparison(answer, pair)) not in told]
     more = len(sentences) - _MOST_TOLD
     if more > 0:
         sentences = [*sentences[:_MOST_TOLD], f"{format_count(more)} further comparisons are in --json."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,13 +112,16 @@ def three(**changes: Any) -> TimingAnswer:
         CommandComparison(A, C, 0.5, 0.48, 0.52, "faster", 0, False),
         CommandComparison(B, C, 1.5, 1.45, 1.55, "slower", 0, False),
     )
-    return answer(*pairs, means=means, **changes)
+    return replace(answer(*pairs, means=means), **changes)
 
 
 def test_each_of_several_commands_is_compared_with_the_best_once() -> None:
     assert phrase_answer(three()) == "b is the fastest of 3. c is slower than b by 50.0% (45.0 to 55.0%)."
     assert list_comparisons(three()) == ["a takes 4.0 times (2.5 to 5.0) as long as b."]
     assert list_comparisons(answer(compare(0.88, 0.86, 0.90, "faster"))) == []
+    # What nothing bounds is no comparison.
+    unknown = tuple(replace(pair, low=None, verdict="cannot tell") for pair in three().comparisons)
+    assert list_comparisons(three(comparisons=unknown)) == []
 
 
 def test_with_a_reference_all_others_are_compared_with_that() -> None:
