@@ -19,14 +19,16 @@ def explain(word: tuple[str, ...]) -> None:
     """Say what a WORD means here, such as `datamill explain half-width`; without one, list all words."""
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     if not word:
-        names = sorted((name for item in read_words() for name in item.names), key=str.lower)
+        names = sorted({name for item in read_words() for name in item.names}, key=str.lower)
         click.echo(textwrap.fill(", ".join(names), width, break_on_hyphens=False))
         return
     asked = " ".join(word)
     found = find_words(asked)
     if not found:
-        names = [name for item in read_words() for name in item.names]
-        raise click.UsageError(f'the glossary has no word "{asked}". {suggest_name(asked, names)}')
+        meant = suggest_name(asked, {name for item in read_words() for name in item.names})
+        if not meant.startswith("Did"):
+            meant = "Type datamill explain for a list of all."
+        raise click.UsageError(f'the glossary has no word "{asked}". {meant}')
     click.echo("\n\n".join(_lay_out(item, width) for item in found))
 
 

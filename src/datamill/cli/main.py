@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -105,10 +106,11 @@ _NESTED = {
 def datamill() -> None:
     """From a question about performance to a defensible answer.
 
-    Describe the question in an experiment file, let datamill vary the hidden factors that quietly
-    change results, and read an answer with intervals.
+    Time two commands, or describe the question in an experiment file: datamill varies the hidden factors
+    that quietly change results, and answers with intervals.
 
     \b
+      datamill time 'old f' 'new f'     say which command is faster, by how much, and how sure that is
       datamill new compare-sort         make an experiment that runs as it is
       datamill check compare-sort       see what would run, and how long it takes
       datamill run compare-sort         run it; ends with the answer and a report
@@ -123,6 +125,7 @@ def main(arguments: list[str] | None = None) -> Any:
 
 def _run(arguments: list[str] | None) -> None:
     end_politely()
+    _print_what_can_be()
     try:
         status = datamill.main(arguments, prog_name="datamill", standalone_mode=False)
     except click.ClickException as error:
@@ -147,6 +150,13 @@ def _run(arguments: list[str] | None) -> None:
         status = _refuse(f"{where}{error.strerror}{_advise(error, arguments or sys.argv[1:])}")
     finish_quietly()
     sys.exit(status or 0)
+
+
+def _print_what_can_be() -> None:
+    """Have a terminal that lacks a character show another one: it must not cost what was measured."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="replace")
 
 
 def _advise(error: OSError, arguments: list[str]) -> str:

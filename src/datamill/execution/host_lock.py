@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
@@ -155,8 +156,10 @@ def _refuse(name: str) -> InputError:
     who = f"process {process}" if process else "another process"
     if command:
         who += f" ({command})"
-        remedy = "Wait until it has ended, or end it with Ctrl-C or kill"
-        remedy += f" {process}; what it measured is kept, and {argument('resume', verb='run')} continues it."
+        remedy = f"Wait until it has ended, or end it with Ctrl-C or kill {process}"
+        if not _times_commands(command):
+            remedy += f"; what it measured is kept, and {argument('resume', verb='run')} continues it"
+        remedy += "."
     else:
         remedy = (
             "It has ended and its worker is still ending a trial, or it is a worker of a fleet: wait a "
@@ -164,6 +167,13 @@ def _refuse(name: str) -> InputError:
         )
     return InputError(
         f"another experiment runs on this host: {who}. Two at once would disturb each other", remedy=remedy
+    )
+
+
+def _times_commands(command: str) -> bool:
+    """Whether it is one that nothing continues when it has ended."""
+    return any(
+        word.endswith("datamill") and verb in ("time", "gate") for word, verb in pairwise(command.split())
     )
 
 

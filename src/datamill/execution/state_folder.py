@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from datamill.execution.host_lock import STATE_VARIABLE
@@ -26,6 +27,24 @@ def find_state_folder(environment: Mapping[str, str], *, is_root: bool) -> Path:
     home = name("HOME")
     own = name("XDG_STATE_HOME") or (home / ".local" / "state" if home is not None else None)
     return (own or Path(tempfile.gettempdir())) / "datamill"
+
+
+def find_results_folder(environment: Mapping[str, str], *, is_root: bool) -> Path:
+    """Return where results go for which nobody names a folder: the state folder, absolute.
+
+    Users without a home, as in containers, cannot make theirs: they get a new folder for temporary files.
+    """
+    state = find_state_folder(environment, is_root=is_root).absolute()
+    above = next(folder for folder in (state, *state.parents) if folder.exists())
+    if environment.get(STATE_VARIABLE) or (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        return state
+    return _make_temporary_folder()
+
+
+@cache
+def _make_temporary_folder() -> Path:
+    # A new one: what others made under a name that they can foresee is not to be trusted.
+    return Path(tempfile.mkdtemp(prefix="datamill-"))
 
 
 def check_state_folder(factors: Iterable[str]) -> None:

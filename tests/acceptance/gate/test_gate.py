@@ -9,11 +9,13 @@ import pytest
 from acceptance.gate.scratch_repositories import commit, git, make_repository, write_main
 from acceptance.gate.scratch_repositories import type_datamill as run
 
+#: It ends when both are settled: a busy machine gets the time that it takes, a quiet one does not use it up.
 TWO = """\
 [gate]
 base = "HEAD~1"
 build = "make"
-within = "12s"
+within = "90s"
+limit = "20%"
 
 [[benchmark]]
 name = "prog"

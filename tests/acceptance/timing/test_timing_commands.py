@@ -34,8 +34,12 @@ def time_json(folder: Path, *arguments: str, **variables: str) -> dict:
     return json.loads(type_time(folder, "--json", *arguments, **variables).stdout)
 
 
+#: As many executions as the machine takes to tell commands far apart: few on a quiet one.
+UNTIL_TOLD = ("--within", "90s", "--precision", "20%")
+
+
 def test_a_command_that_takes_twice_as_long_is_slower_and_the_bundle_says_the_same(tmp_path: Path) -> None:
-    told = time_json(tmp_path, "--out", "bundle", "--within", "60s", "sleep 0.02", "sleep 0.05")
+    told = time_json(tmp_path, "--out", "bundle", *UNTIL_TOLD, "sleep 0.02", "sleep 0.05")
     (pair,) = told["comparisons"]
     assert pair["verdict"] == "slower"
     assert pair["low"] < pair["ratio"] < pair["high"]
@@ -51,7 +55,7 @@ def test_a_command_that_takes_twice_as_long_is_slower_and_the_bundle_says_the_sa
 
 
 def test_the_answer_begins_with_the_verdict(tmp_path: Path) -> None:
-    result = type_time(tmp_path, "--within", "60s", "sleep 0.05", "sleep 0.02")
+    result = type_time(tmp_path, *UNTIL_TOLD, "sleep 0.05", "sleep 0.02")
     first, *rest = result.stdout.splitlines()
     assert first.startswith("sleep 0.02 is ")
     assert "as fast as sleep 0.05" in first or "faster than sleep 0.05" in first
@@ -77,7 +81,7 @@ def test_one_command_has_a_time_and_no_comparison(tmp_path: Path) -> None:
 
 
 def test_a_scan_times_a_command_for_each_value(tmp_path: Path) -> None:
-    told = time_json(tmp_path, "--within", "20s", "--runs", "15", "-L", "s", "0.01,0.03,0.09", "sleep {s}")
+    told = time_json(tmp_path, *UNTIL_TOLD, "-L", "s", "0.01,0.03,0.09", "sleep {s}")
     assert [item["parameters"] for item in told["commands"]] == [{"s": "0.01"}, {"s": "0.03"}, {"s": "0.09"}]
     assert len(told["comparisons"]) == 3
     first = told["answer"][0]
@@ -85,8 +89,8 @@ def test_a_scan_times_a_command_for_each_value(tmp_path: Path) -> None:
 
 
 def test_check_slower_makes_the_status_one_and_nothing_else_does(tmp_path: Path) -> None:
-    type_time(tmp_path, "--within", "60s", "--check", "slower", "sleep 0.02", "sleep 0.06", status=1)
-    type_time(tmp_path, "--within", "60s", "--check", "slower", "sleep 0.06", "sleep 0.02", status=0)
+    type_time(tmp_path, *UNTIL_TOLD, "--check", "slower", "sleep 0.02", "sleep 0.06", status=1)
+    type_time(tmp_path, *UNTIL_TOLD, "--check", "slower", "sleep 0.06", "sleep 0.02", status=0)
 
 
 def test_a_command_that_fails_is_refused_with_its_last_words(tmp_path: Path) -> None:
@@ -221,6 +225,29 @@ def test_an_interruption_ends_with_an_answer_from_what_was_measured(tmp_path: Pa
     told = json.loads(out)
     assert told["interrupted"]
     assert told["commands"][0]["n"] >= 2
+
+
+def test_a_signal_that_ends_timing_says_where_the_executions_are_kept(tmp_path: Path) -> None:
+    asked = ("time", "--out", "bundle", "--within", "600s", "--precision", "0.01%", "sleep 0.01")
+    with subprocess.Popen(
+        [BIN / "datamill", *asked], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(lambda: (tmp_path / "bundle" / "bundle.json").exists())
+        time.sleep(1)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, "")
+    assert "ended by a signal; what was measured is kept: " in err
+    assert err.strip().endswith(" report bundle")
+    told = Command(tmp_path)("report", "bundle")
+    assert told.returncode == 0, told.stderr
+    assert "Mean wall_time of sleep-0.01: " in told.stdout
+
+
+def test_a_terminal_that_lacks_a_character_does_not_cost_the_answer(tmp_path: Path) -> None:
+    told = type_time(tmp_path, "--runs", "3", "sleep 0.01", PYTHONIOENCODING="ascii").stdout
+    assert told.startswith("sleep 0.01 takes ")
+    assert ", n = 3" in told
 
 
 def test_a_killed_timing_leaves_no_command_behind(tmp_path: Path) -> None:
@@ -390,7 +417,7 @@ def test_what_helps_follows_from_how_a_command_failed(tmp_path: Path, command: s
 
 def test_the_report_of_several_commands_begins_with_what_was_told(tmp_path: Path) -> None:
     commands = ("sleep 0.01", "sleep 0.02", "sleep 0.05")
-    told = time_json(tmp_path, "--runs", "20", "--out", "bundle", *commands)
+    told = time_json(tmp_path, *UNTIL_TOLD, "--out", "bundle", *commands)
     pair = next(item for item in told["comparisons"] if item["b"] == "sleep 0.02")
     assert told["answer"][0].startswith("sleep 0.01 is the fastest of 3")
     answer = json.loads(Command(tmp_path)("report", "--json", "bundle").stdout)

@@ -32,9 +32,11 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path))
 
 
-def start_holder(child_s: float, *through: str) -> tuple[subprocess.Popen[str], int]:
+def start_holder(child_s: float, *through: str, typed: str = "") -> tuple[subprocess.Popen[str], int]:
     process = subprocess.Popen(
-        [*through, sys.executable, "-c", HOLDER, str(child_s)], stdout=subprocess.PIPE, text=True
+        [*through, sys.executable, "-c", HOLDER, str(child_s), *typed.split()],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     return process, int(process.stdout.readline())
@@ -49,6 +51,18 @@ def test_a_second_experiment_is_refused_by_the_process_of_the_first() -> None:
             assert f"process {holder.pid} " in str(caught.value)
             assert "lock_host" in str(caught.value), "what it runs"
             assert "--resume" in caught.value.remedy
+    finally:
+        holder.kill()
+        os.kill(child, signal.SIGKILL)
+        holder.wait()
+
+
+def test_a_timing_that_holds_the_host_is_not_said_to_be_continued() -> None:
+    holder, child = start_holder(30, typed="bin/datamill time true")
+    try:
+        with pytest.raises(InputError) as caught, lock_host(wait_s=0.1):
+            pass
+        assert caught.value.remedy.endswith(f" or end it with Ctrl-C or kill {holder.pid}.")
     finally:
         holder.kill()
         os.kill(child, signal.SIGKILL)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from datamill.execution.state_folder import check_state_folder, find_state_folder
+from datamill.execution.state_folder import check_state_folder, find_results_folder, find_state_folder
 from datamill.experiment.errors import InputError
 
 
@@ -16,6 +16,23 @@ def test_the_folder_is_found_as_the_worker_finds_it() -> None:
     assert find_state_folder({"XDG_STATE_HOME": "/x", **home}, is_root=False) == Path("/x/datamill")
     relative = {"DATAMILL_STATE_DIR": "state", "XDG_STATE_HOME": "x", **home}
     assert find_state_folder(relative, is_root=False) == Path("/h/.local/state/datamill")
+
+
+def test_a_user_without_a_home_keeps_results_among_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "file").write_text("")
+    without = {"HOME": str(tmp_path / "file")}
+    kept = find_results_folder(without, is_root=False)
+    assert kept.parent == tmp_path
+    assert kept.stat().st_mode & 0o077 == 0
+    assert find_results_folder(without, is_root=False) == kept
+    # A folder that somebody names is not replaced by another one.
+    named = without | {"DATAMILL_STATE_DIR": str(tmp_path / "file" / "state")}
+    assert find_results_folder(named, is_root=False) == tmp_path / "file" / "state"
+    assert find_results_folder({"HOME": str(tmp_path)}, is_root=False).parent.parent.parent == tmp_path
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(

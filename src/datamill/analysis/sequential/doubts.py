@@ -57,7 +57,7 @@ def list_doubts(
     if any(interval.of == "mean" for interval in intervals):
         # Slow values that are rare decide means, and not typical values.
         doubts += [
-            *_doubt_few(rounds, cause, intervals, begin),
+            *_doubt_few(rounds, cause, intervals, begin, timed=timed),
             *_doubt_heavy(rounds, cause, intervals, more),
         ]
     for name, series in _list_series(experiment, rounds):
@@ -109,17 +109,25 @@ def _doubt_lost(rounds: Rounds, intervals: Sequence[LookInterval], *, timed: boo
     ]
 
 
-def _doubt_few(rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], begin: str) -> list[str]:
+def _doubt_few(
+    rounds: Rounds, cause: Cause, intervals: Sequence[LookInterval], begin: str, *, timed: bool
+) -> list[str]:
     """Rare slow runs may all have been missed; only where the rule was met does that matter."""
     fewest = rounds.executions * min((interval.rounds for interval in intervals), default=0)
     if cause not in _MET or fewest >= _SHOWS_RARE:
         return []
+    rare, missed = format_fixed(1 / _RARE, 0), format_fixed(100 * (1 - _RARE) ** fewest, 0)
+    if timed:
+        return [
+            f"it stopped after {fewest} executions: if one in {rare} is slow, so few may not have met one "
+            f"({missed}% of such timings meet none), and the answer may be wrong; {begin} where that is to "
+            "be expected"
+        ]
     return [
         tell(
             f"it stopped after {fewest} rounds: if runs are slow only now and then, so few may not have met "
             f"one, and the answer may be wrong much more often than stated (of runs that are slow one time "
-            f"in {format_fixed(1 / _RARE, 0)}, {format_fixed(100 * (1 - _RARE) ** fewest, 0)}% of such "
-            "experiments meet none; at alpha 0.05, "
+            f"in {rare}, {missed}% of such experiments meet none; at alpha 0.05, "
             "where one package alone has Pareto tails of index 2.5, 8% err, most of them so early, and of "
             f"index 1.5 a fifth); {begin} where that is to be expected"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -92,6 +93,18 @@ def count_needed_rounds(interval: LookInterval, limit: float) -> int:
     size = abs(interval.estimate)
     wanted = max(limit - size, size, limit / 4)
     return max(interval.rounds, round(interval.rounds * (half / wanted) ** 2))
+
+
+def count_fewest_rounds(packages: int, alpha: float) -> int:
+    """Return the rounds from which on any two packages can be told apart, if their values do not overlap.
+
+    Args:
+        packages: how many are compared, each with every other.
+        alpha: chance that any interval of any pair misses, as for `compare_pairs`.
+    """
+    pairs = math.comb(packages, 2)
+    # The rule of `bound_separate_values`, which needs the fewest.
+    return 2 + math.ceil(math.log2(PARTS * max(1, pairs) / alpha))
 
 
 def shows_means(rounds: Rounds, size: int) -> bool:

@@ -63,6 +63,8 @@ def decide_timing(
         known = bool(pairs) and all(pair.verdict in ("less", "more") for pair in pairs)
         cause = "changed" if known else ended
     intervals = (pairs[0].interval, pairs[0].interval) if rule.detect is not None else means
+    # What rare slow executions do to means limits no verdict that rests on typical values.
+    decisive = tuple(pair.interval for pair in pairs) or means
     decision = Decision(
         schema=DECISION_SCHEMA,
         look=look,
@@ -74,7 +76,7 @@ def decide_timing(
         decision="go on" if cause == "not yet" else "stop",
         cause=cause,
         reason=_phrase_reason(cause if settled else ended, pairs, elapsed_s, limit),
-        warnings=() if cause == "not yet" else list_doubts(experiment, rounds, cause, intervals, timed=True),
+        warnings=() if cause == "not yet" else list_doubts(experiment, rounds, cause, decisive, timed=True),
         means=means,
         pairs=tuple(pair.interval for pair in pairs),
     )

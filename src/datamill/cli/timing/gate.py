@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -14,8 +15,8 @@ import click
 from datamill.cli.console import make_console, make_table_console, name_command
 from datamill.cli.json_answer import spell_answer
 from datamill.cli.timing.gate_display import GateDisplay
-from datamill.cli.timing.time_options import parse_seconds
-from datamill.execution.state_folder import find_state_folder
+from datamill.cli.timing.time_options import check_writable, parse_seconds
+from datamill.execution.state_folder import find_results_folder
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import MOST_ALPHA, Benchmark, Gate
@@ -187,12 +188,13 @@ def tell_gate(
         click.echo(spelled)
     else:
         console = make_console()
-        console.print(phrase_gate(answer), markup=False, soft_wrap=True)
+        console.print(phrase_gate(answer), markup=False)
         if answer.benchmarks:
-            table = render_text(["", build_gate_table(answer), ""])
+            columns = console.width if sys.stdout.isatty() else None
+            table = render_text(["", build_gate_table(answer, columns), ""])
             make_table_console().print(table, markup=False, soft_wrap=True)
         for sentence in list_sentences(answer):
-            console.print(sentence, markup=False, soft_wrap=True)
+            console.print(sentence, markup=False)
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
     if problem is not None:
         raise problem
@@ -237,16 +239,12 @@ def _check_places(folder: Path, *files: Path | None) -> None:
             f"this folder cannot be made: {error.strerror}", where=str(folder), remedy="Name another one."
         ) from None
     for file in files:
-        if file is not None and file.is_dir():
-            raise InputError("this is a folder", where=str(file), remedy="Name a file in it.")
-        if file is not None and not file.absolute().parent.is_dir():
-            raise InputError(
-                f"there is no folder {file.parent}", where=str(file), remedy="Make it, or write elsewhere."
-            )
+        if file is not None:
+            check_writable(file)
 
 
 def _find_gates() -> Path:
-    return find_state_folder(os.environ, is_root=os.geteuid() == 0).absolute() / "gates"
+    return find_results_folder(os.environ, is_root=os.geteuid() == 0) / "gates"
 
 
 def _choose_folder() -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from datamill.cli.console import make_console, name_command
+from datamill.cli.timing.time_options import check_writable
 from datamill.conduct.timing.question import MOST_ROUNDS, TimingQuestion
 from datamill.conduct.timing.time_commands import time_commands
 from datamill.execution.worker import find_worker
@@ -49,14 +52,8 @@ class Exports:
                     where="--json",
                     remedy="Leave it out, or export to a file.",
                 )
-            if file is not None and file.is_dir():
-                raise InputError("this is a folder", where=str(file), remedy="Name a file in it.")
-            if file is not None and not file.absolute().parent.is_dir():
-                raise InputError(
-                    f"there is no folder {file.parent}",
-                    where=str(file),
-                    remedy="Make it, or write elsewhere.",
-                )
+            if file is not None and file != _STDOUT:
+                check_writable(file)
 
     def write(self, answer: TimingAnswer, records: Mapping[str, Sequence[TrialRecord]]) -> None:
         """Write the files; `records` are the completed executions of each command."""
@@ -77,6 +74,20 @@ class Exports:
                 file.write_text(spell(), encoding="utf-8")
 
 
+@contextmanager
+def _telling_what_is_kept(folder: Path) -> Iterator[None]:
+    """Say where the executions are that a signal ended, if any were kept: there is no time for an answer."""
+    try:
+        yield
+    except SystemExit:
+        if (folder / "bundle.json").is_file():
+            click.echo(
+                f"datamill: ended by a signal; what was measured is kept: {name_command()} report {folder}",
+                err=True,
+            )
+        raise
+
+
 def tell_timing(
     question: TimingQuestion,
     folder: Path,
@@ -87,12 +98,13 @@ def tell_timing(
     quiet: bool = False,
     by_mean: bool = False,
     time_unit: str = "",
+    has_reference: bool = False,
 ) -> bool:
     """Time commands, print and export the answer, and tell whether one is slower than the first.
 
     With `revisions` it is one command in each of these. `quiet` shows nothing while it measures; `by_mean`
     shows the commands in the order of their means; `time_unit` is that in which times are written, and empty
-    where it follows their size.
+    where it follows their size; `has_reference` compares the others with the first.
 
     Raises:
         InputError: when a command fails, or the folder is not empty.
@@ -100,7 +112,7 @@ def tell_timing(
     """
     from datamill.cli.timing.time_display import TimeDisplay
 
-    with TimeDisplay(quiet=quiet) as display:
+    with _telling_what_is_kept(folder), TimeDisplay(quiet=quiet) as display:
         if revisions is None:
             timed = time_commands(question, find_worker(), folder, display)
         else:
@@ -111,7 +123,7 @@ def tell_timing(
     from datamill.cli.json_answer import spell_answer
     from datamill.report.timing.json import list_timing_values
     from datamill.report.timing.picture import draw_means
-    from datamill.report.timing.statement import list_sentences, phrase_answer
+    from datamill.report.timing.statement import list_comparisons, list_sentences, phrase_answer
     from datamill.report.timing.timing_answer import build_timing_answer
 
     answer = build_timing_answer(
@@ -129,6 +141,7 @@ def tell_timing(
         executions=question.builds.executions if question.builds is not None else 0,
         time_unit=time_unit,
         by_mean=by_mean,
+        has_reference=has_reference,
     )
     if as_json:
         click.echo(
@@ -143,9 +156,12 @@ def tell_timing(
         # On one terminal nothing is told twice.
         told = display.warned if console.is_terminal else []
         left = replace(answer, warnings=tuple(item for item in answer.warnings if item not in told))
-        lines = [phrase_answer(answer), "", *draw_means(answer), "", *list_sentences(left)]
-        for line in [*lines, f"Report: {name_command()} report {answer.bundle}"]:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        picture = draw_means(answer, console.width if sys.stdout.isatty() else None)
+        lines = [phrase_answer(answer), "", *picture, "", *list_comparisons(answer), *list_sentences(left)]
+        for line in lines:
+            console.print(line, markup=False)
+        # In one piece, however narrow the terminal is: it is typed again.
+        console.print(f"Report: {name_command()} report {answer.bundle}", markup=False, soft_wrap=True)
     # Last: a full disk must not lose the answer.
     exports.write(answer, timed.completed)
     first = question.commands[0]

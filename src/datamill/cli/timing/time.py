@@ -26,7 +26,7 @@ from datamill.cli.timing.time_options import (
     read_revisions,
 )
 from datamill.conduct.timing.question import TimingQuestion
-from datamill.execution.state_folder import find_state_folder
+from datamill.execution.state_folder import find_results_folder
 from datamill.experiment.command_lines import read_commands
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
@@ -157,13 +157,15 @@ def time(
         quiet=style in ("basic", "none"),
         by_mean=sort == "mean-time",
         time_unit=UNITS.get(time_unit or "", ""),
+        # Of revisions the first is what the others come from.
+        has_reference=reference is not None or asked is not None,
     )
     raise SystemExit(EXIT_SLOWER if check is not None and slower else 0)
 
 
 def _choose_folder() -> Path:
     """A new folder for each timing, so that the working directory stays clean."""
-    state = find_state_folder(os.environ, is_root=os.geteuid() == 0)
+    state = find_results_folder(os.environ, is_root=os.geteuid() == 0)
     return state / "timings" / f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"
 
 

@@ -1,7 +1,8 @@
-"""Values of the options of `datamill time`."""
+"""Values of the options of `datamill time`, some of which `datamill gate` has as well."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -64,6 +65,25 @@ def parse_seconds(text: str | None, option: str) -> float:
         return 0.0
     value: object = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else text
     return parse_duration(value, where=f"--{option}")
+
+
+def check_writable(file: Path) -> None:
+    """Refuse a file that cannot be written, as far as that can be seen without writing it.
+
+    Raises:
+        InputError: when it is a folder, its folder is not there, or the user has no right to write it.
+    """
+    folder = file.absolute().parent
+    if file.is_dir():
+        raise InputError("this is a folder", where=str(file), remedy="Name a file in it.")
+    if not folder.is_dir():
+        raise InputError(
+            f"there is no folder {file.parent}", where=str(file), remedy="Make it, or write elsewhere."
+        )
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise InputError(
+            "you may not write this file", where=str(file), remedy="Name one in a folder of yours."
+        )
 
 
 def parse_statuses(text: str | None) -> frozenset[int]:

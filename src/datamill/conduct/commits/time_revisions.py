@@ -22,7 +22,7 @@ from datamill.conduct.timing.time_commands import TimedCommands, measure_rounds
 from datamill.conduct.timing.warm_up import WarmUp, warm_up_commands
 from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
-from datamill.execution.state_folder import find_state_folder
+from datamill.execution.state_folder import find_results_folder
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -74,7 +74,7 @@ def time_revisions(
     with ExitStack() as held:
         held.enter_context(lock_host(tell=listener.tell_waiting))
         # Not beside the bundle: that may be in the repository, whose files checkouts must not see.
-        state = find_state_folder(os.environ, is_root=os.geteuid() == 0).absolute()
+        state = find_results_folder(os.environ, is_root=os.geteuid() == 0)
         scratch = Path(held.enter_context(scratch_folder(state / "timings")))
         trees = GitTrees(asked.folder, scratch)
         chosen = choose_trees(trees, _expand(trees, asked) if asked.series else asked.revisions)
@@ -189,8 +189,12 @@ def prepare_revisions(
     except InputError as problem:
         if build:
             raise
+        said = problem.message
+        for checkout in checkouts.values():
+            # Where a checkout is says nothing to people.
+            said = said.replace(f"{checkout.directory}/", "")
         raise InputError(
-            str(problem.args[0]),
+            said,
             remedy="Each revision is checked out anew, without what git ignores: if it must be built, "
             f"say how with {argument('build', verb='time')}.",
         ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from math import sqrt
 from pathlib import Path
 
 from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, PEAK_MEMORY, TimingQuestion
@@ -12,7 +13,7 @@ from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.experiment.messages.numbers import format_count, format_figures, format_share
 from datamill.experiment.quantities import format_duration, format_size
-from datamill.protocol.trial import TrialRecord
+from datamill.protocol.trial import DisturbanceFacts, PhaseFacts, TrialRecord
 
 #: Other programs per processor that wait or run, from which times are those of a busy machine.
 _BUSY = 0.5
@@ -22,6 +23,10 @@ _LONG_S = 60.0
 _OVERRUN, _ROOM = 0.05, 1.5
 #: Share of the processors' time that others took while commands were measured, from which that is told.
 _TAKEN = 0.05
+#: A tick of the kernel's clocks, and standard deviations of their number that are no more than chance.
+_TICK_NS, _CHANCE = 10_000_000, 3
+#: Short commands that are named, and commands with the size of their output.
+_SHOWN, _COMPARED = 3, 4
 #: Output from which reading it takes time that matters.
 _MUCH_OUTPUT = 16 << 20
 #: Two clocks that are read one after the other differ by less than this where nothing was suspended.
@@ -32,9 +37,11 @@ def list_cautions(question: TimingQuestion, warm: WarmUp) -> tuple[str, ...]:
     """Return what is known before anything counts, a sentence each without its full stop."""
     return (
         *look_at_machine(),
+        *_look_at_others(warm),
         *_compare_outputs(question, warm),
         *_look_at_sizes(question, warm),
         *_look_at_times(question, warm),
+        *look_at_number(question, question.most_rounds),
     )
 
 
@@ -66,6 +73,26 @@ def find_bounded(question: TimingQuestion, records: Sequence[TrialRecord]) -> fr
         record.package
         for record in records
         if record.run is not None and record.run.peak_memory_bytes <= record.run.peak_memory_floor_bytes
+    )
+
+
+def look_at_number(question: TimingQuestion, rounds: int | None) -> tuple[str, ...]:
+    """Return that so many rounds are too few to tell any commands apart, if they are; None: enough.
+
+    Without the full stop.
+    """
+    if len(question.commands) < 2 or rounds is None:
+        return ()
+    # Imported late: statistics take a while to load, which the first execution need not wait for.
+    from datamill.analysis.sequential.pairs import count_fewest_rounds
+
+    fewest = count_fewest_rounds(len(question.commands), question.alpha)
+    if rounds >= fewest:
+        return ()
+    what, which = ("executions", "commands") if question.builds is None else ("builds", "revisions")
+    return (
+        f"{format_count(rounds)} {what} of each are too few to tell {which} apart, however much they differ: "
+        f"that takes {fewest}",
     )
 
 
@@ -115,17 +142,34 @@ def list_limits(question: TimingQuestion, records: Sequence[TrialRecord]) -> tup
 def look_at_machine() -> list[str]:
     """Return what of this machine disturbs measuring before it begins, a sentence each."""
     cautions = []
-    processors = len(os.sched_getaffinity(0))
-    load = os.getloadavg()[0]
-    if load > _BUSY * processors:
+    if _is_loaded():
+        processors = len(os.sched_getaffinity(0))
         cautions.append(
-            f"this machine is busy: a load of {format_figures(load, 2)} on {processors} processors before "
-            "timing began"
+            f"this machine is busy: a load of {format_figures(os.getloadavg()[0], 2)} on {processors} "
+            "processors before timing began"
         )
     supplies = list(Path("/sys/class/power_supply").glob("*/online"))
     if supplies and not any(_read(supply) == "1" for supply in supplies):
         cautions.append("this machine runs on its battery, which may slow its processors: plug it in")
     return cautions
+
+
+def _is_loaded() -> bool:
+    return os.getloadavg()[0] > _BUSY * len(os.sched_getaffinity(0))
+
+
+def _look_at_others(warm: WarmUp) -> list[str]:
+    """What runs beside the commands, and began too late for the load of the last minute to show it."""
+    if _is_loaded():
+        return []
+    answers = [execution.answer for own in warm.executions.values() for execution in own]
+    share = _find_share_of_others([(answer.run, answer.disturbance) for answer in answers])
+    if not share:
+        return []
+    return [
+        f"this machine is busy: other programs used {format_share(share)} of the processors' time while the "
+        "commands warmed up"
+    ]
 
 
 def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
@@ -137,7 +181,12 @@ def _compare_outputs(question: TimingQuestion, warm: WarmUp) -> list[str]:
     if len(set.union(*warm.outputs.values())) == 1:
         return []
     bytes_of = {command.label: warm.find_output_bytes(command) for command in question.commands}
-    sizes = ", ".join(f"{label}: {format_count(size)} B" for label, size in bytes_of.items())
+    shown = list(bytes_of.items())
+    if len(shown) > _COMPARED:
+        # One of each size says how they differ.
+        shown = list({size: (label, size) for label, size in reversed(shown)}.values())[::-1][:_COMPARED]
+    sizes = ", ".join(f"{label}: {format_count(size)} B" for label, size in shown)
+    sizes += ", …" if len(shown) < len(bytes_of) else ""
     if len(set(bytes_of.values())) == 1:
         sizes = f"each {format_count(next(iter(bytes_of.values())))} B, but not the same ones"
     return [f"the commands do not write the same output ({sizes}): make sure that they do the same work"]
@@ -154,15 +203,7 @@ def _look_at_sizes(question: TimingQuestion, warm: WarmUp) -> list[str]:
 
 
 def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
-    cautions = []
-    for command in question.commands:
-        time_s = warm.find_time_s(command)
-        if time_s < SHORT_S and warm.start_s:
-            shell = " and its shell" if command.in_shell or question.shell else ""
-            cautions.append(
-                f"starting a process{shell} takes about {_spell_ms(min(warm.start_s, time_s))} of the "
-                f"{_spell_ms(time_s)} of {command.label}: differences are larger shares of the rest"
-            )
+    cautions = _look_at_starts(question, warm)
     needed_s = sum(warm.round_s) + FEWEST_WITH_INTERVAL * warm.round_s[-1] if warm.round_s else 0.0
     if question.within_s and question.builds is None and needed_s > (1 + _OVERRUN) * question.within_s:
         cautions.append(
@@ -175,6 +216,22 @@ def _look_at_times(question: TimingQuestion, warm: WarmUp) -> list[str]:
             "was measured"
         )
     return cautions
+
+
+def _look_at_starts(question: TimingQuestion, warm: WarmUp) -> list[str]:
+    times = [(command, warm.find_time_s(command)) for command in question.commands]
+    short = [(command, time_s) for command, time_s in times if time_s < SHORT_S]
+    if not short or not warm.start_s:
+        return []
+    shell = " and its shell" if question.shell or any(command.in_shell for command, _ in short) else ""
+    start_s = min(warm.start_s, *(time_s for _, time_s in short))
+    shown = [f"{command.label} ({_spell_ms(time_s)})" for command, time_s in short[:_SHOWN]]
+    more = [f"{len(short) - _SHOWN} more"] if len(short) > _SHOWN else []
+    named = _join([*shown, *more])
+    return [
+        f"starting a process{shell} takes about {_spell_ms(start_s)}, a good part of {named}: differences "
+        "are larger shares of the rest"
+    ]
 
 
 def _list_failures(question: TimingQuestion, records: Sequence[TrialRecord]) -> list[str]:
@@ -209,7 +266,7 @@ def _look_at_disturbance(records: Sequence[TrialRecord]) -> list[str]:
     limits = []
     # Clocks of the kernel tick: of short executions the shares may come to more than all.
     steal = min(1.0, sum(item.steal_time_ns or 0 for item in facts) / span)
-    other = min(1.0, sum(item.other_time_ns or 0 for item in facts) / span)
+    other = _find_share_of_others([(record.run, record.disturbance) for record in records])
     if steal > _TAKEN:
         limits.append(
             f"the host of this virtual machine took {format_share(steal)} of its processors' time away"
@@ -223,6 +280,20 @@ def _look_at_disturbance(records: Sequence[TrialRecord]) -> list[str]:
     return limits
 
 
+def _find_share_of_others(executions: Sequence[tuple[PhaseFacts | None, DisturbanceFacts | None]]) -> float:
+    """Return the share of the processors' time that other programs used meanwhile; 0 where none is sure.
+
+    The kernel counts in ticks: a short execution is busy for a whole one, or for none. So only sums tell, and
+    only what is more than chance in the ticks of the executions themselves.
+    """
+    known = [(run, facts) for run, facts in executions if run is not None and facts is not None]
+    whole_ns = sum(facts.span_ns for _, facts in known) * max(1, os.cpu_count() or 1)
+    own_ns = sum(run.user_time_ns + run.system_time_ns for run, _ in known)
+    other_ns = sum(facts.busy_time_ns or 0 for _, facts in known) - own_ns
+    chance_ns = _CHANCE * sqrt(_TICK_NS * (own_ns + _TICK_NS))
+    return min(1.0, other_ns / whole_ns) if other_ns > _TAKEN * whole_ns + chance_ns else 0.0
+
+
 def _look_at_clock(records: Sequence[TrialRecord]) -> list[str]:
     throttled = sum(
         bool(record.disturbance is not None and record.disturbance.throttle_events) for record in records
@@ -232,6 +303,10 @@ def _look_at_clock(records: Sequence[TrialRecord]) -> list[str]:
         if throttled
         else []
     )
+
+
+def _join(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 def _spell_ms(time_s: float) -> str:

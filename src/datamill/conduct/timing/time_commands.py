@@ -16,6 +16,7 @@ from datamill.conduct.timing.cautions import (
     list_cautions,
     list_limits,
     list_overruns,
+    look_at_number,
 )
 from datamill.conduct.timing.executions import clean_up
 from datamill.conduct.timing.listener import TimingListener
@@ -149,6 +150,8 @@ def measure_rounds(
         for command in question.commands
     }
     limits = list_limits(question, run.records)
+    few = look_at_number(question, run.rounds)
+    limits += tuple(text for text in few if text not in cautions)
     if not interrupted:
         limits += list_overruns(question, run.rounds, measured_s)
     return TimedCommands(

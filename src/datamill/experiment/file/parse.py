@@ -107,10 +107,13 @@ def parse_experiment(text: str, *, name: str) -> Experiment:
         )
 
     title = attempt(lambda: _take_title(head, source), "")
-    packages = attempt(lambda: _parse_packages(tables, source), _take_names(tables, "package"))
+    none_sound: tuple[Package, ...] = ()
+    sound = attempt(lambda: _parse_packages(tables, source), none_sound)
+    packages = sound or _take_names(tables, "package")
     loads = attempt(lambda: parse_packages(tables, "load", source), _take_names(tables, "load"))
     sections = attempt(lambda: parse_factor_sections(tables, loads, source), None)
-    if sections is not None and packages:
+    if sections is not None and sound:
+        # What stands in a command of a package that cannot be read is not known.
         packages = attempt(partial(place_arguments, packages, sections.sweeps, source), packages)
     replication = attempt(lambda: parse_replication(tables, source), None)
     confidence = share("confidence", 0.95, 0.5, 1.0)

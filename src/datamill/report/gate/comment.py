@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from datamill.report.gate.gate_answer import GateAnswer
-from datamill.report.gate.statement import HEADERS, list_rows, list_sentences, name_columns, phrase_gate
+from datamill.report.gate.statement import (
+    HEADERS,
+    MEANS,
+    list_rows,
+    list_sentences,
+    name_columns,
+    phrase_gate,
+)
 
 #: By this line a comment is found again, to be replaced.
 MARK = "<!-- datamill gate -->"
@@ -11,14 +18,13 @@ MARK = "<!-- datamill gate -->"
 _SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
 #: Rows that are shown at once; the others are folded away, and so are the times themselves.
 _SHOWN = 10
-_FOLDED = ("base", "head")
-_CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in _FOLDED)
-_TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmark", *_FOLDED))
+_CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in MEANS)
+_TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmark", *MEANS))
 
 
 def write_comment(answer: GateAnswer) -> str:
     """Return the comment: the verdict, what changed, and below a fold the rest and how it was measured."""
-    passing = "Nothing compared" if answer.base_lacks else "No slowdown"
+    passing = "Nothing compared" if answer.base_lacks else "No slowdown found"
     head = passing if answer.passes else "Slower" if answer.alarms else "Broken"
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]

@@ -17,6 +17,8 @@ from datamill.results.bundles.decisions import LookInterval
 #: Benchmarks that the first sentence names.
 _NAMED = 3
 HEADERS = ("benchmark", "change", "interval", "base", "head", "n", "finds", "verdict")
+#: Columns of the means, which give way where there is little room.
+MEANS = ("base", "head")
 
 
 def phrase_gate(answer: GateAnswer) -> str:
@@ -65,7 +67,7 @@ def list_rows(answer: GateAnswer) -> list[tuple[str, ...]]:
             _spell_mean(item.base),
             _spell_mean(item.head),
             format_count(item.n),
-            format_share(item.detectable) if item.detectable is not None else "–",
+            _spell_found(item.detectable) if item.detectable is not None else "–",
             item.verdict + (", alarm" if item.is_alarm else ""),
         )
         for item in chosen
@@ -111,7 +113,12 @@ def _limit(answer: GateAnswer) -> str:
     if lacking := len(answer.benchmarks) - len(known):
         whose = "it" if len(answer.benchmarks) == 1 else f"{lacking} of them"
         return f", but too little was measured of {whose} to find a slowdown: allow more time"
-    return f"; slowdowns of {format_share(max(known))} would have been found in four of five runs"
+    return f"; slowdowns of {_spell_found(max(known))} would have been found in four of five runs"
+
+
+def _spell_found(slowdown: float) -> str:
+    """A slowdown that would be found: it is drawn from noise, and not known to a third figure."""
+    return f"{format_figures(100 * slowdown, 2)}%"
 
 
 def _list_rates(answer: GateAnswer) -> list[str]:

@@ -11,6 +11,8 @@ from datamill.report.words.scales import Scale, choose_scale, format_interval, r
 
 #: Ratios from which people speak of times rather than percent.
 _TIMES = 2.0
+#: Comparisons that are told at most, one a line.
+_MOST_TOLD = 12
 #: Factors of the units in which times may be asked for.
 _TIME_UNITS = {"s": 1.0, "ms": 1e3, "µs": 1e6}
 
@@ -76,6 +78,42 @@ def phrase_needed(answer: TimingAnswer) -> str:
     )
 
 
+def list_comparisons(answer: TimingAnswer) -> list[str]:
+    """Return how several commands compare with the reference, or else with the best, a sentence each.
+
+    What the answer says already is left out, and so is what nothing bounds; what is beyond the first
+    `_MOST_TOLD` is counted.
+    """
+    against = answer.means[0] if answer.has_reference else _find_best(answer)
+    if len(answer.means) < 3 or against is None:
+        return []
+    told = phrase_answer(answer)
+    pairs = [
+        _compare_with(answer, against, mean)
+        for mean in answer.shown_means
+        if mean.command is not against.command and mean.mean is not None
+    ]
+    known = [pair for pair in pairs if pair.low is not None and pair.high is not None]
+    sentences = [sentence for pair in known if (sentence := phrase_comparison(answer, pair)) not in told]
+    more = len(sentences) - _MOST_TOLD
+    if more > 0:
+        sentences = [*sentences[:_MOST_TOLD], f"{format_count(more)} further comparisons are in --json."]
+    return sentences
+
+
+def _find_best(answer: TimingAnswer) -> CommandMean | None:
+    known = [mean for mean in answer.means if mean.mean is not None]
+    choose = min if answer.response.direction == "lower" else max
+    return choose(known, key=lambda mean: mean.mean or 0.0) if known else None
+
+
+def _compare_with(answer: TimingAnswer, first: CommandMean, other: CommandMean) -> CommandComparison:
+    """What is known of one command beside another, as `b` beside `a`."""
+    both = (first.command, other.command)
+    pair = next(pair for pair in answer.comparisons if pair.a in both and pair.b in both)
+    return pair if pair.a == first.command else pair.turn()
+
+
 def _name_rounds(answer: TimingAnswer) -> str:
     return "builds" if answer.executions else "executions"
 
@@ -131,10 +169,9 @@ def _phrase_mean(answer: TimingAnswer, mean: CommandMean) -> str:
 def _phrase_best(answer: TimingAnswer) -> str:
     """The best of several commands, and how the others compare with it."""
     known = [mean for mean in answer.means if mean.mean is not None]
-    if len(known) < 2:
+    best = _find_best(answer)
+    if best is None or len(known) < 2:
         return "The data cannot tell yet which is best: too few executions have ended."
-    lower = answer.response.direction == "lower"
-    best = (min if lower else max)(known, key=lambda mean: mean.mean or 0.0)
     beside = [pair for pair in answer.comparisons if best.command in (pair.a, pair.b)]
     unsure = [
         (pair.a if pair.b == best.command else pair.b).label
@@ -143,10 +180,9 @@ def _phrase_best(answer: TimingAnswer) -> str:
     ]
     word = "the fastest" if answer.response == DEFAULT_RESPONSE else f"best in {answer.response.name}"
     if not unsure:
-        next_best = (min if lower else max)(
-            (mean for mean in known if mean is not best), key=lambda mean: mean.mean or 0.0
-        )
-        pair = next(pair for pair in beside if next_best.command in (pair.a, pair.b))
+        choose = min if answer.response.direction == "lower" else max
+        next_best = choose((mean for mean in known if mean is not best), key=lambda mean: mean.mean or 0.0)
+        pair = _compare_with(answer, best, next_best)
         return f"{best.command.label} is {word} of {len(answer.means)}. {phrase_comparison(answer, pair)}"
     if len(unsure) == len(answer.means) - 1:
         return f"The data cannot tell which of the {len(answer.means)} commands is {word}."

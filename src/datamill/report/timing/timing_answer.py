@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -51,6 +51,23 @@ class CommandComparison:
     typical: bool
     is_bound: bool = False
 
+    def turn(self) -> CommandComparison:
+        """Return the same with `a` and `b` exchanged; a bound that is 0 leaves the other one open."""
+        turned: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            ratio=_invert(self.ratio),
+            low=_invert(self.high),
+            high=_invert(self.low),
+            verdict=turned.get(self.verdict, self.verdict),
+        )
+
+
+def _invert(ratio: float | None) -> float | None:
+    return 1 / ratio if ratio else None
+
 
 @dataclass(frozen=True, slots=True)
 class TimingAnswer:
@@ -58,7 +75,8 @@ class TimingAnswer:
 
     A round is an execution of each command; where `executions` is not 0, it is a build of each with so many.
     `time_unit` is that in which times are written; empty where it follows their size. `by_mean` shows the
-    commands in the order of their means, not as they were typed.
+    commands in the order of their means, not as they were typed. `has_reference` says that the first command
+    is what the others are compared with.
     """
 
     response: Response
@@ -76,6 +94,7 @@ class TimingAnswer:
     executions: int = 0
     time_unit: str = ""
     by_mean: bool = False
+    has_reference: bool = False
 
     @property
     def shown_means(self) -> tuple[CommandMean, ...]:
@@ -101,6 +120,7 @@ def build_timing_answer(
     executions: int = 0,
     time_unit: str = "",
     by_mean: bool = False,
+    has_reference: bool = False,
 ) -> TimingAnswer:
     """Return the answer that a last decision is.
 
@@ -119,6 +139,7 @@ def build_timing_answer(
         executions: of each build; 0 where what the commands execute is not built.
         time_unit: in which times are written; empty where it follows their size.
         by_mean: whether commands are shown in the order of their means.
+        has_reference: whether the first command is what the others are compared with.
     """
     response = experiment.responses[0]
     by_name = {command.name: command for command in commands}
@@ -142,6 +163,7 @@ def build_timing_answer(
         executions=executions,
         time_unit=time_unit,
         by_mean=by_mean,
+        has_reference=has_reference,
     )
 
 

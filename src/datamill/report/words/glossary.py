@@ -89,12 +89,16 @@ def choose_words(texts: Sequence[str]) -> tuple[Word, ...]:
 
 
 def find_words(asked: str) -> tuple[Word, ...]:
-    """Return the words of a name, whatever its case and number; else those whose title contains it."""
-    name = asked.strip().lower()
+    """Return the words of a name, however it is spelled; else those whose title contains it."""
+    name = _spell_plainly(asked)
     names = {name, name.removesuffix("s"), name.removesuffix("es")}
-    exact = [word for word in read_words() if names & {word.key, *(part.lower() for part in word.names)}]
-    held = [word for word in read_words() if len(name) > 1 and name in word.title.lower()]
+    exact = [word for word in read_words() if names & set(map(_spell_plainly, (word.key, *word.names)))]
+    held = [word for word in read_words() if len(name) > 1 and name in _spell_plainly(word.title)]
     return tuple(exact or held)
+
+
+def _spell_plainly(name: str) -> str:
+    return " ".join(name.lower().replace("-", " ").split())
 
 
 def format_glossary() -> str:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from datamill.analysis.sequential.intervals import bound_stopped_mean
-from datamill.analysis.sequential.pairs import compare_pairs, list_undecided
+from datamill.analysis.sequential.pairs import compare_pairs, count_fewest_rounds, list_undecided
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.timing_look import decide_timing
+from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
 
 NAMES = ("a", "b", "c")
@@ -119,3 +120,40 @@ def test_the_interval_of_a_mean_time_never_begins_below_zero() -> None:
     plain = bound_stopped_mean(np.array([0.1, 1.0]), "a", 0.95, step=0.0)
     assert plain.low < 0 == mean.low
     assert mean.high == plain.high
+
+
+def test_rare_slow_executions_limit_means_and_no_verdict_on_typical_values() -> None:
+    def read(*names: str) -> Experiment:
+        packages = "".join(f"[[package]]\nname = '{name}'\ncommand = 'true'\n" for name in names)
+        rule = "[replication]\nexecutions = 2\nuntil = { half_width = 0.01 }\nmax_trials = 300\n"
+        text = f"[experiment]\nname = 't'\norder = 'interleaved'\n{packages}{rule}"
+        return parse_experiment(text, name="experiment.toml")
+
+    columns = [draw(size, 0.01, 12, seed) for seed, size in enumerate((1.0, 2.0, 3.0))]
+    rounds = make_rounds(*columns)
+    several, pairs = decide_timing(read("a", "b", "c"), rounds, look=1, trials=36, elapsed_s=1.0)
+    assert (several.decision, {pair.interval.of for pair in pairs}) == ("stop", {"typical"})
+    assert several.warnings == ()
+    one, _ = decide_timing(read("a"), make_rounds(draw(1.0, 0.001, 16, 1)), look=1, trials=16, elapsed_s=1.0)
+    assert one.warnings == (
+        "it stopped after 16 executions: if one in 10 is slow, so few may not have met one (19% of such "
+        "timings meet none), and the answer may be wrong; type datamill time --min-runs 30 where that is to "
+        "be expected",
+    )
+
+
+@pytest.mark.parametrize(("packages", "fewest"), [(2, 8), (3, 10), (4, 11)])
+def test_the_fewest_rounds_that_can_tell_packages_apart_are_those_from_which_they_are(
+    packages: int, fewest: int
+) -> None:
+    assert count_fewest_rounds(packages, 0.05) == fewest
+    names = tuple("abcd"[:packages])
+    columns = [draw(4.0**number, 0.001, fewest, number) for number in range(packages)]
+    values = np.column_stack(columns)
+
+    def judge(count: int) -> set[str]:
+        rounds = Rounds(names, tuple(range(1, count + 1)), values[:count])
+        return {pair.verdict for pair in compare_pairs(rounds, alpha=0.05, limit=0.01)}
+
+    assert judge(fewest - 1) == {"cannot tell"}
+    assert judge(fewest) == {"more"}

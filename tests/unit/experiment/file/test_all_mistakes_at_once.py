@@ -101,3 +101,14 @@ def test_a_refusal_names_twenty_mistakes_and_how_many_more_there_are() -> None:
 def test_several_mistakes_cross_from_one_process_to_another_whole() -> None:
     problem = refuse(MANY)
     assert str(pickle.loads(pickle.dumps(problem))) == str(problem)
+
+
+def test_a_parameter_is_not_missed_in_a_command_whose_package_lacks_a_name() -> None:
+    text = (
+        '[experiment]\nname = "e"\n[[package]]\ncommand = "gzip -{level} f"\n'
+        '[factors.level]\nargument = "{level}"\nlevels = [1, 9]\n'
+    )
+    problem = refuse(text)
+    assert "a package needs a name" in problem.message
+    assert "stands in no command" not in str(problem)
+    assert problem.remedy == 'Write name = "package-1", or what you call it.'

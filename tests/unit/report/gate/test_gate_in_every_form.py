@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from datamill.experiment.gate.gate import Benchmark, Gate
 from datamill.report.gate.comment import write_comment
 from datamill.report.gate.gate_answer import GateAnswer, build_gate_answer
 from datamill.report.gate.json import list_gate_values
-from datamill.report.gate.page import render_gate_page
+from datamill.report.gate.page import build_gate_table, draw_changes, render_gate_page
 from datamill.report.gate.statement import list_rows
+from datamill.report.tables.text import lay_out_table
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,30 @@ def test_no_mean_stands_without_its_interval(answer: GateAnswer) -> None:
     rows = {row[0]: row for row in list_rows(answer)}
     assert rows["new|ish"][3:5] == ("–", "–")
     assert re.fullmatch(r"[\d.]+ ms \([\d.]+ to [\d.]+\)", rows["slow"][3])
+
+
+def test_means_give_way_in_a_narrow_terminal_and_verdicts_do_not(answer: GateAnswer) -> None:
+    whole, narrow = build_gate_table(answer), build_gate_table(answer, 80)
+    assert len(whole.headers) == 8
+    assert narrow.headers == ("benchmark", "change", "95% interval", "n", "finds", "verdict")
+    assert [row[-1] for row in narrow.rows] == [row[-1] for row in whole.rows]
+    assert narrow.numeric == (False, True, True, True, True, False)
+    assert max(map(len, lay_out_table(narrow))) <= 80 < max(map(len, lay_out_table(whole)))
+    assert build_gate_table(answer, 200) == whole
+
+
+def test_one_wide_interval_does_not_squeeze_the_others_in_the_picture(answer: GateAnswer) -> None:
+    usual = answer.benchmarks[:2]
+    wide = replace(usual[1], name="wide", low=-0.5, high=70.0)
+    cut = draw_changes(replace(answer, benchmarks=(*usual, wide)))
+    domains = [layer["encoding"]["x"]["scale"]["domain"] for layer in cut.chart["layer"][1:]]
+    assert domains[0] == domains[1]
+    assert -50 <= domains[0][0] < 0
+    assert 100 * (usual[0].high or 0.0) < domains[0][1] < 100
+    assert "Bars that end at the edge go on" in cut.caption
+    whole = draw_changes(replace(answer, benchmarks=usual))
+    assert "go on" not in whole.caption
+    assert all("scale" not in layer["encoding"]["x"] for layer in whole.chart["layer"])
 
 
 def test_times_are_folded_away_in_a_comment(answer: GateAnswer) -> None:

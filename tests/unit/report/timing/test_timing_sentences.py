@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from datamill.report.timing.exports import spell_csv, spell_hyperfine
 from datamill.report.timing.json import list_timing_values
 from datamill.report.timing.markup import spell_asciidoc, spell_markdown, spell_orgmode
 from datamill.report.timing.picture import draw_means
-from datamill.report.timing.statement import list_sentences, phrase_answer
+from datamill.report.timing.statement import list_comparisons, list_sentences, phrase_answer
 from datamill.report.timing.timing_answer import CommandComparison, CommandMean, TimingAnswer
 
 A, B, C = read_commands(["a", "b", "c"])
@@ -101,6 +102,44 @@ def test_the_next_best_of_several_commands_is_compared_with_the_best() -> None:
     assert told == "b is the fastest of 3. c is slower than b by 10.0% (9.0 to 11.0%)."
 
 
+def three(**changes: Any) -> TimingAnswer:
+    means = tuple(
+        CommandMean(command, mean, mean - 0.01, mean + 0.01, 20)
+        for command, mean in ((A, 4.0), (B, 1.0), (C, 2.0))
+    )
+    pairs = (
+        CommandComparison(A, B, 0.25, 0.2, 0.4, "faster", 0, False),
+        CommandComparison(A, C, 0.5, 0.48, 0.52, "faster", 0, False),
+        CommandComparison(B, C, 1.5, 1.45, 1.55, "slower", 0, False),
+    )
+    return replace(answer(*pairs, means=means), **changes)
+
+
+def test_each_of_several_commands_is_compared_with_the_best_once() -> None:
+    assert phrase_answer(three()) == "b is the fastest of 3. c is slower than b by 50.0% (45.0 to 55.0%)."
+    assert list_comparisons(three()) == ["a takes 4.0 times (2.5 to 5.0) as long as b."]
+    assert list_comparisons(answer(compare(0.88, 0.86, 0.90, "faster"))) == []
+    # What nothing bounds is no comparison.
+    unknown = tuple(replace(pair, low=None, verdict="cannot tell") for pair in three().comparisons)
+    assert list_comparisons(three(comparisons=unknown)) == []
+
+
+def test_with_a_reference_all_others_are_compared_with_that() -> None:
+    assert list_comparisons(three(has_reference=True)) == [
+        "b is 4.0 times (2.5 to 5.0) as fast as a.",
+        "c is 2.000 times (1.923 to 2.083) as fast as a.",
+    ]
+
+
+def test_an_exchanged_comparison_says_the_same_the_other_way_round() -> None:
+    pair = compare(0.5, 0.25, 0.8, "faster")
+    assert pair.turn().turn() == pair
+    turned = pair.turn()
+    assert (turned.a, turned.b, turned.verdict) == (B, A, "slower")
+    assert (turned.ratio, turned.low, turned.high) == (2.0, 1.25, 4.0)
+    assert compare(0.5, 0.0, 1.2, "cannot tell").turn().high is None
+
+
 def test_what_is_known_from_above_only_is_told_as_a_bound() -> None:
     memory = Response(name="peak_memory", unit="B", formula="peak_memory_bytes", direction="lower")
     small = CommandMean(A, 3e6, 2.99e6, 3.01e6, 20, is_bound=True)
@@ -124,6 +163,34 @@ def test_the_picture_has_a_line_for_each_command_and_one_for_the_scale() -> None
     assert lines[0].index("●") < lines[1].index("●")
     assert all("├" in line and "┤" in line for line in lines[:2])
     assert lines[2].split() == ["0.98", "1.3", "s"]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100])
+@pytest.mark.parametrize("label", ["a", "gzip -9 --keep --stdout file", "long " * 30])
+def test_no_line_of_the_picture_is_longer_than_the_terminal_is_wide(columns: int, label: str) -> None:
+    (named,) = read_commands([label])
+    means = (CommandMean(named, 1.0, 0.98, 1.02, 20), CommandMean(B, 1.2, 1.1, 1.3, 20))
+    lines = draw_means(answer(means=means), columns)
+    # What a mean is, is never cut off; below forty-six columns the terminal folds it.
+    assert max(map(len, lines)) <= max(columns, 50)
+    assert sum("●" in line and "├" in line for line in lines) == 2
+    assert sum("n = 20" in line for line in lines) == 2
+    assert lines[-1].split() == ["0.98", "1.3", "s"]
+
+
+def test_pictures_begin_below_each_other_whatever_script_names_are_in() -> None:
+    wide, accented, long = read_commands(["sort 日本", "sort e\N{COMBINING ACUTE ACCENT}t", "日" * 30])
+    means = tuple(CommandMean(item, 1.0, 0.98, 1.02, 20) for item in (wide, accented, A))
+    begins = [line[: line.index("├")] for line in draw_means(answer(means=means))[:3]]
+    # In columns of a terminal: two signs more than their number, one less, and as many.
+    assert [len(text) + extra for text, extra in zip(begins, (2, -1, 0), strict=True)] == [13, 13, 13]
+    shortened = draw_means(answer(means=(CommandMean(long, 1.0, 0.98, 1.02, 20), *means)))[0]
+    assert shortened.startswith(f"  {'日' * 19}…   ")
+
+
+def test_a_pipe_has_the_whole_picture_in_one_line_a_command() -> None:
+    assert len(draw_means(answer())) == len(draw_means(answer(), 200)) == 3
+    assert len(draw_means(answer(), 40)) == 7
 
 
 def test_json_and_tables_hold_the_same_figures() -> None:

@@ -35,6 +35,7 @@ def parse_packages(tables: Mapping[str, Any], section: str, source: Source) -> t
             raise InputError(
                 f"a {section} needs a name of letters, digits, dots, underscores and dashes",
                 where=source.locate(section, "name", occurrence=index),
+                remedy=f'Write name = "{section}-{index + 1}", or what you call it.',
             )
         if name in packages:
             raise InputError(
