@@ -34,6 +34,7 @@ fn say(state: State) {
 
 /// The library was loaded into a program.
 pub extern "C" fn on_load() {
+    crate::executed::resolve();
     let path = unsafe { libc::getenv(c"DATAMILL_TRACE_LEDGER".as_ptr()) };
     if path.is_null() || !ledger::open(unsafe { CStr::from_ptr(path) }) {
         return;
@@ -42,6 +43,7 @@ pub extern "C" fn on_load() {
         return;
     };
     header.loaded.fetch_add(1, Ordering::Relaxed);
+    crate::executed::note_loaded();
     crate::native::resolve();
     let Some(api) = find_api() else {
         crate::native::prepare();

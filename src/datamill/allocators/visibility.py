@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
+from datamill.allocators.executed import UnseenProgram, phrase_unseen
 from datamill.allocators.trace import TracedInterpreter, TracedNative
 from datamill.experiment.messages.phrases import count_nouns
 
@@ -95,8 +96,8 @@ def list_invisible(
     *,
     interpreter_count: int,
     program_count: int,
-    loaded: int,
-    refused: tuple[int, int],
+    unseen: Sequence[UnseenProgram],
+    refused: tuple[int, int, int],
     regions: int | None,
 ) -> Iterator[str]:
     """Say what could not be seen, a sentence each.
@@ -106,16 +107,12 @@ def list_invisible(
         programs: native programs that were.
         interpreter_count: how many there were.
         program_count: how many native programs there were.
-        loaded: programs into which the tracer was loaded.
-        refused: lines and stacks for which there was no room.
+        unseen: programs that ran without the tracer.
+        refused: lines, stacks and programs that were executed for which there was no room.
         regions: how often a region began; None where regions were not asked for.
     """
-    if loaded == 0:
-        yield (
-            "The program did not load the tracer: it is linked statically, belongs to another C library or "
-            "another processor, or changes its rights as it starts (setuid). Nothing is counted."
-        )
-    elif interpreter_count == 0 and _looks_like_python(programs):
+    yield from phrase_unseen(unseen)
+    if interpreter_count == 0 and _looks_like_python(programs):
         yield (
             "No CPython was found in the program or its children: it is another implementation of Python, "
             "or its "
@@ -151,6 +148,11 @@ def list_invisible(
         yield f"There was no room for more lines: {refused[0]} events are in the totals and in no line."
     if refused[1]:
         yield f"There was no room for more stacks: {refused[1]} events are in no stack."
+    if refused[2]:
+        yield (
+            f"There was no room for more programs that were executed: {refused[2]} executions may have been "
+            "without the tracer."
+        )
     if regions == 0 and interpreter_count + program_count:
         yield "No region began: datamill.allocators.region or enable was not called. Nothing is counted."
     if interpreter_count or not program_count:

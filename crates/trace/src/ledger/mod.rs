@@ -14,6 +14,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::events::Event;
+use crate::executed::Executed;
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -79,6 +80,11 @@ fn at(place: &Place, index: u64, size: u64) -> *mut u8 {
 /// A request's place.
 pub fn call(header: &'static Header, number: u64) -> &'static Call {
     unsafe { &*at(&header.calls, number, size_of::<Call>() as u64).cast() }
+}
+
+/// A program's place among those that were executed.
+pub fn executed(header: &'static Header, number: u64) -> &'static Executed {
+    unsafe { &*at(&header.executed, number, size_of::<Executed>() as u64).cast() }
 }
 
 /// Where an event happened, as far as that can be told.
