@@ -225,6 +225,7 @@ pub fn disable_region() -> bool {
                 say(State::Replaced);
             }
             allocator::COUNTING.store(false, Ordering::Relaxed);
+            record::forbid_quick();
             allocator::remove(api);
         }
         is_open.is_ok()

@@ -13,7 +13,7 @@ use crate::sites::chain::Steps;
 use crate::sites::scan::{Candidate, Candidates};
 use crate::sites::{Answer, Site, learn};
 use crate::spin::{PARALLEL, TABLES, this_thread};
-use crate::{latency, ledger};
+use crate::{latency, ledger, record};
 
 /// A block whose container will be known at the next call.
 #[derive(Clone, Copy)]
@@ -119,6 +119,7 @@ pub static MAKES_LISTS: AtomicBool = AtomicBool::new(false);
 /// Begin to learn from what this thread does, or end it.
 pub fn learn_here(learn: bool) {
     LEARNER.store(if learn { this_thread() } else { 0 }, Ordering::Relaxed);
+    record::forbid_quick();
 }
 
 /// Whether this thread carries out known operations to learn from.
@@ -126,6 +127,11 @@ pub fn learn_here(learn: bool) {
 pub fn is_learning() -> bool {
     let learner = LEARNER.load(Ordering::Relaxed);
     learner != 0 && learner == this_thread()
+}
+
+/// Whether any thread does.
+pub fn somebody_learns() -> bool {
+    LEARNER.load(Ordering::Relaxed) != 0
 }
 
 /// Note that a container of a kind was seen to get another table.

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::events::Event;
 use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
+use crate::pending::somebody_learns;
 use crate::python::build;
 use crate::python::frames::{self, Spot};
 use crate::python::{keep_code, line_of, name_of};
+use crate::spin::PARALLEL;
 
 /// Whether whole stacks are kept.
 pub static STACKS: AtomicBool = AtomicBool::new(false);
@@ -26,6 +28,35 @@ static COMPILES: AtomicBool = AtomicBool::new(false);
 pub fn distrust_compiled_code() {
     COMPILES.store(true, Ordering::Relaxed);
     PLAIN.store(false, Ordering::Relaxed);
+    forbid_quick();
+}
+
+/// Whether an event in a line that is known takes no more than to add one to its counter: events are counted, no other
+/// thread can be at work, and neither stacks nor latencies are kept.
+static IS_QUICK: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`count_quickly`] may be called.
+#[inline(always)]
+pub fn is_quick() -> bool {
+    IS_QUICK.load(Ordering::Relaxed)
+}
+
+/// One of the things that events are counted quickly for holds no longer.
+pub fn forbid_quick() {
+    IS_QUICK.store(false, Ordering::SeqCst);
+}
+
+/// Count an event where the program is, if that is a line that is known; only while [`is_quick`].
+#[inline(always)]
+pub fn count_quickly(event: Event) -> bool {
+    let instruction = unsafe { frames::innermost_instruction_tried() };
+    match find_counters(instruction) {
+        (known, Some(counts)) if *known == instruction => {
+            ledger::add_to(&counts[event as usize]);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Say whether whole stacks are kept, and latencies.
@@ -209,10 +240,23 @@ pub fn count_here(event: Event) {
             && *known == instruction
         {
             ledger::add_to(&counts[event as usize]);
+            allow_quick();
             return;
         }
     }
     count_and_remember(event);
+}
+
+/// The next events may be counted quickly, unless another thread may be at work.
+#[inline(always)]
+fn allow_quick() {
+    if !PARALLEL.load(Ordering::Relaxed) && !somebody_learns() {
+        IS_QUICK.store(true, Ordering::SeqCst);
+        // Another interpreter may have begun since it was asked: it forbids this after it has said that it is there.
+        if PARALLEL.load(Ordering::SeqCst) {
+            forbid_quick();
+        }
+    }
 }
 
 #[cold]

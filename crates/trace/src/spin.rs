@@ -49,6 +49,12 @@ impl Spin {
         self.0.store(0, Ordering::Release);
     }
 
+    /// Whether a thread holds it: this one, where all share an interpreter's lock.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
     /// Open it in a child in which the thread that held it does not exist.
     pub fn open(&self) {
         self.0.store(0, Ordering::Release);

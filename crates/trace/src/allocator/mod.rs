@@ -76,6 +76,7 @@ pub fn look_for_parallel() {
     };
     if !PARALLEL.load(Ordering::Relaxed) && api.interpreter() != FIRST.load(Ordering::Relaxed) {
         PARALLEL.store(true, Ordering::SeqCst);
+        record::forbid_quick();
     }
 }
 

@@ -1,10 +1,11 @@
 //! The frames that the program is in, read where the interpreter keeps them: nothing is allocated.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::{api, build::widened, code, layout::Layout};
 use crate::readable::can_read;
+use crate::record;
 
 static LAYOUT: OnceLock<Layout> = OnceLock::new();
 /// Walks that found something else than frames where the layout says that they are.
@@ -93,7 +94,7 @@ pub fn walk(mut visit: impl FnMut(Spot) -> bool) {
             foreign += 1;
             if foreign > MOST_FOREIGN {
                 MISREAD.fetch_add(1, Ordering::Relaxed);
-                IS_TRIED.store(false, Ordering::Relaxed);
+                distrust();
                 return;
             }
         }
@@ -118,18 +119,29 @@ fn offset_in(layout: &Layout, frame: u64, code: u64, instruction: u64) -> i32 {
     }
 }
 
-/// What [`innermost_instruction`] reads, in one place.
+/// What [`innermost_instruction`] reads, in one place; written before [`IS_TRIED`] says so.
+#[repr(align(64))]
 struct Quick {
-    thread_state: unsafe extern "C" fn() -> u64,
+    thread_state: AtomicUsize,
     /// From the thread state to the frame; the second step is there up to 3.12.
-    steps: [u64; 2],
-    has_two: bool,
-    instruction: u64,
+    steps: [AtomicU64; 2],
+    has_two: AtomicBool,
+    instruction: AtomicU64,
 }
 
-static QUICK: OnceLock<Quick> = OnceLock::new();
+static QUICK: Quick = Quick {
+    thread_state: AtomicUsize::new(0),
+    steps: [const { AtomicU64::new(0) }; 2],
+    has_two: AtomicBool::new(false),
+    instruction: AtomicU64::new(0),
+};
 /// Whether the layout has been found right so often that it is read without care.
 static IS_TRIED: AtomicBool = AtomicBool::new(false);
+
+fn distrust() {
+    IS_TRIED.store(false, Ordering::Relaxed);
+    record::forbid_quick();
+}
 
 /// The address of the instruction that the innermost frame is at, of whichever kind it is; 0 without a frame.
 ///
@@ -137,23 +149,32 @@ static IS_TRIED: AtomicBool = AtomicBool::new(false);
 /// nothing else lies there.
 #[inline(always)]
 pub fn innermost_instruction() -> u64 {
-    if !IS_TRIED.load(Ordering::Relaxed) {
-        return 0;
+    if IS_TRIED.load(Ordering::Relaxed) {
+        unsafe { innermost_instruction_tried() }
+    } else {
+        0
     }
-    let Some(quick) = QUICK.get() else { return 0 };
+}
+
+/// The same, once frames have been read with care often enough.
+#[inline(always)]
+pub unsafe fn innermost_instruction_tried() -> u64 {
     let read = |place: u64| unsafe { *(place as *const u64) };
-    let thread = unsafe { (quick.thread_state)() };
+    let step = |number: usize| QUICK.steps[number].load(Ordering::Relaxed);
+    let thread_state: unsafe extern "C" fn() -> u64 =
+        unsafe { std::mem::transmute(QUICK.thread_state.load(Ordering::Relaxed)) };
+    let thread = unsafe { thread_state() };
     if thread == 0 {
         return 0;
     }
-    let mut frame = read(thread + quick.steps[0]);
-    if quick.has_two && frame != 0 {
-        frame = read(frame + quick.steps[1]);
+    let mut frame = read(thread + step(0));
+    if QUICK.has_two.load(Ordering::Relaxed) && frame != 0 {
+        frame = read(frame + step(1));
     }
     if frame == 0 {
         return 0;
     }
-    read(frame + quick.instruction)
+    read(frame + QUICK.instruction.load(Ordering::Relaxed))
 }
 
 /// The innermost frame and the address of its instruction, where that frame is the program's.
@@ -167,7 +188,7 @@ pub fn innermost_with_instruction() -> Option<(Spot, u64)> {
 /// Let [`innermost_instruction`] be used once frames have been read with care often enough.
 fn try_quick() {
     if MISREAD.load(Ordering::Relaxed) > 0 {
-        IS_TRIED.store(false, Ordering::Relaxed);
+        distrust();
         return;
     }
     let (Some(layout), Some(api)) = (LAYOUT.get(), api()) else {
@@ -176,13 +197,16 @@ fn try_quick() {
     let [Some(first), second] = layout.to_frame else {
         return;
     };
-    QUICK.get_or_init(|| Quick {
-        thread_state: api.thread_state,
-        steps: [first, second.unwrap_or(0)],
-        has_two: second.is_some(),
-        instruction: layout.instruction,
-    });
-    IS_TRIED.store(true, Ordering::Relaxed);
+    QUICK
+        .thread_state
+        .store(api.thread_state as usize, Ordering::Relaxed);
+    QUICK.steps[0].store(first, Ordering::Relaxed);
+    QUICK.steps[1].store(second.unwrap_or(0), Ordering::Relaxed);
+    QUICK.has_two.store(second.is_some(), Ordering::Relaxed);
+    QUICK
+        .instruction
+        .store(layout.instruction, Ordering::Relaxed);
+    IS_TRIED.store(true, Ordering::Release);
 }
 
 /// The innermost frame of the program in this thread.
