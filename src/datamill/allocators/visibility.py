@@ -61,8 +61,8 @@ _NATIVE_LIMITS = {
 }
 
 _NEVER_ASKED = (
-    "nothing is counted: it asked for no memory through malloc and what is like it, as where its "
-    "allocator is linked into it"
+    "nothing is counted: it asked for no memory through malloc and what is like it, because it needs "
+    "none or because its allocator is linked into it"
 )
 
 #: What no trace of CPython sees.
