@@ -47,9 +47,9 @@ _LIMITS = {
     "several lines may have its list_resize in another of them",
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
     State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
-    State.NO_BEGINNING: "nothing is counted: it never said that it begins a program, as where Python is "
-    "part of another program; mark what is to be counted with datamill.allocators.region, and count "
-    "regions only",
+    State.NO_BEGINNING: "nothing is counted: it never said that it begins a program. Either it found none to "
+    "begin (a missing module, python --version), or Python is part of another program: then mark what is to "
+    "be counted with datamill.allocators.region, and count regions only",
 }
 #: What limits the trace of one native program.
 _NATIVE_LIMITS = {
