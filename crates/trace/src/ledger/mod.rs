@@ -123,7 +123,12 @@ pub fn counts_of(line: u32) -> Option<&'static Counts> {
     header().map(|header| &interning::frame(header, line).counts)
 }
 
-/// Count an event at a line.
+/// The counters of a stack, by its number.
+pub fn counts_of_stack(stack: u32) -> Option<&'static Counts> {
+    header().map(|header| &interning::stack(header, stack).counts)
+}
+
+/// Count an event at a line or in a stack.
 #[inline(always)]
 pub fn add_to(counter: &AtomicU64) {
     if let Some(header) = header() {

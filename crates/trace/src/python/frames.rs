@@ -1,9 +1,10 @@
 //! The frames that the program is in, read where the interpreter keeps them: nothing is allocated.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use super::{api, build::widened, code, layout::Layout};
+use crate::ledger::mix;
 use crate::readable::can_read;
 use crate::record;
 
@@ -126,7 +127,11 @@ struct Quick {
     /// From the thread state to the frame; the second step is there up to 3.12.
     steps: [AtomicU64; 2],
     has_two: AtomicBool,
+    /// In a frame.
     instruction: AtomicU64,
+    previous: AtomicU64,
+    owner: AtomicU64,
+    first_foreign_owner: AtomicU8,
 }
 
 static QUICK: Quick = Quick {
@@ -134,6 +139,9 @@ static QUICK: Quick = Quick {
     steps: [const { AtomicU64::new(0) }; 2],
     has_two: AtomicBool::new(false),
     instruction: AtomicU64::new(0),
+    previous: AtomicU64::new(0),
+    owner: AtomicU64::new(0),
+    first_foreign_owner: AtomicU8::new(0),
 };
 /// Whether the layout has been found right so often that it is read without care.
 static IS_TRIED: AtomicBool = AtomicBool::new(false);
@@ -159,6 +167,16 @@ pub fn innermost_instruction() -> u64 {
 /// The same, once frames have been read with care often enough.
 #[inline(always)]
 pub unsafe fn innermost_instruction_tried() -> u64 {
+    let frame = unsafe { innermost_frame_tried() };
+    if frame == 0 {
+        return 0;
+    }
+    unsafe { *((frame + QUICK.instruction.load(Ordering::Relaxed)) as *const u64) }
+}
+
+/// The innermost frame, of whichever kind it is; 0 where there is none.
+#[inline(always)]
+unsafe fn innermost_frame_tried() -> u64 {
     let read = |place: u64| unsafe { *(place as *const u64) };
     let step = |number: usize| QUICK.steps[number].load(Ordering::Relaxed);
     let thread_state: unsafe extern "C" fn() -> u64 =
@@ -167,14 +185,34 @@ pub unsafe fn innermost_instruction_tried() -> u64 {
     if thread == 0 {
         return 0;
     }
-    let mut frame = read(thread + step(0));
+    let frame = read(thread + step(0));
     if QUICK.has_two.load(Ordering::Relaxed) && frame != 0 {
-        frame = read(frame + step(1));
+        return read(frame + step(1));
     }
-    if frame == 0 {
+    frame
+}
+
+/// The addresses of the instructions that the program's frames are at, as one word that other stacks do not have: of the
+/// innermost frames, `most` of them; 0 before frames have been read with care often enough.
+#[inline]
+pub fn mix_instructions(most: usize) -> u64 {
+    if !IS_TRIED.load(Ordering::Relaxed) {
         return 0;
     }
-    read(frame + QUICK.instruction.load(Ordering::Relaxed))
+    let [instruction, previous, owner] = [&QUICK.instruction, &QUICK.previous, &QUICK.owner]
+        .map(|offset| offset.load(Ordering::Relaxed));
+    let first_foreign_owner = QUICK.first_foreign_owner.load(Ordering::Relaxed);
+    let (mut frame, mut depth, mut mixed) = (unsafe { innermost_frame_tried() }, 0, 0);
+    while frame != 0 && depth < most {
+        unsafe {
+            if *((frame + owner) as *const u8) < first_foreign_owner {
+                mixed = mix(mixed, *((frame + instruction) as *const u64));
+                depth += 1;
+            }
+            frame = *((frame + previous) as *const u64);
+        }
+    }
+    mixed | 1
 }
 
 /// The innermost frame and the address of its instruction, where that frame is the program's.
@@ -206,6 +244,11 @@ fn try_quick() {
     QUICK
         .instruction
         .store(layout.instruction, Ordering::Relaxed);
+    QUICK.previous.store(layout.previous, Ordering::Relaxed);
+    QUICK.owner.store(layout.owner, Ordering::Relaxed);
+    QUICK
+        .first_foreign_owner
+        .store(layout.first_foreign_owner, Ordering::Relaxed);
     IS_TRIED.store(true, Ordering::Release);
 }
 
