@@ -250,14 +250,16 @@ fn find_counters(instruction: u64) -> &'static mut (u64, Option<&'static Counts>
 }
 
 /// Counters of the line and the stack, of stacks that events happened in lately, by the addresses of their instructions.
-struct StackCounters(UnsafeCell<[(u64, Option<[&'static Counts; 2]>); ROOM]>);
+struct StackCounters(UnsafeCell<[KnownStack; ROOM]>);
+
+type KnownStack = (u64, Option<[&'static Counts; 2]>);
 
 // Used under the lock of the slow path only.
 unsafe impl Sync for StackCounters {}
 
 static STACK_COUNTERS: StackCounters = StackCounters(UnsafeCell::new([(0, None); ROOM]));
 
-fn find_stack_counters(stack: u64) -> &'static mut (u64, Option<[&'static Counts; 2]>) {
+fn find_stack_counters(stack: u64) -> &'static mut KnownStack {
     let counters = unsafe { &mut *STACK_COUNTERS.0.get() };
     &mut counters[(stack >> 20) as usize % ROOM]
 }

@@ -65,11 +65,10 @@ pub fn prepare() {
 
 /// Whether this process has more than one thread, or may have: what is loaded before us can begin some.
 fn has_other_threads() -> bool {
-    /// Links of a folder without folders in it; each thread has one more.
-    const OWN_LINKS: u64 = 2;
     let mut threads: libc::stat = unsafe { std::mem::zeroed() };
     let told = unsafe { libc::stat(c"/proc/self/task".as_ptr(), &raw mut threads) } == 0;
-    !told || u64::from(threads.st_nlink) != OWN_LINKS + 1
+    // A folder has two links, and one more for each folder in it.
+    !told || threads.st_nlink != 3
 }
 
 /// Look at requests from now on, or no longer.
