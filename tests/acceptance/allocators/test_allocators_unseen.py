@@ -11,12 +11,60 @@ from pathlib import Path
 
 import pytest
 
-ENDS = "#include <unistd.h>\nint main(void) { write(1, \"ran\\n\", 4); return 4; }\n"
+ENDS = r"""
+#include <unistd.h>
+int main(int count, char **words) { write(1, "ran\n", 4); return count > 1 ? count : 4; }
+"""
 #: Compilers whose programs do not load the tracer, and why not.
 BUILDS = {
     "static": (("cc", "-static"), "it is linked statically"),
     "musl": (("musl-gcc",), "it belongs to another C library than glibc"),
 }
+
+#: Executes a program by each function of the C library that does so, with arguments in registers and beyond.
+EXECUTES = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+#define WORDS "ends", "1", "2", "3", "4", "5", "6", "7", "8"
+
+static void run(int way) {
+    char *words[] = {WORDS, NULL};
+    if (way == 0) execl("./ends", WORDS, NULL);
+    if (way == 1) execlp("./ends", WORDS, NULL);
+    if (way == 2) execle("./ends", WORDS, NULL, environ);
+    if (way == 3) execvpe("./ends", words, environ);
+    if (way == 4) fexecve(open("./ends", O_RDONLY | O_CLOEXEC), words, environ);
+    if (way == 5) execveat(AT_FDCWD, "./ends", words, environ, 0);
+    if (way == 6) execveat(open("./ends", O_PATH | O_CLOEXEC), "", words, environ, AT_EMPTY_PATH);
+    _exit(99);
+}
+
+int main(void) {
+    int status, wrong = 0;
+    for (int way = 0; way < 7; way++) {
+        pid_t child = fork();
+        if (child == 0) run(way);
+        waitpid(child, &status, 0);
+        wrong += WEXITSTATUS(status) != 9;
+    }
+    pid_t child;
+    char *words[] = {WORDS, NULL};
+    wrong += posix_spawnp(&child, "./ends", NULL, NULL, words, environ) != 0;
+    waitpid(child, &status, 0);
+    wrong += WEXITSTATUS(status) != 9;
+    wrong += posix_spawn(&child, "./missing", NULL, NULL, words, environ) == 0;
+    wrong += WEXITSTATUS(system("./ends 1 2 3")) != 4;
+    wrong += system(NULL) == 0;
+    return wrong;
+}
+"""
 
 
 def trace(tmp_path: Path, *command: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
@@ -99,6 +147,16 @@ for missing in ("./no-such-program", "/bin", "./ends.c"):
     assert sentence.startswith(f"{program}: nothing is counted in 12 processes: {reason}")
     # The shells and the interpreter loaded the tracer.
     assert len([sentence for sentence in sentences if ": nothing is counted in" in sentence]) == 1
+
+
+def test_each_function_that_executes_a_program_still_does_and_is_seen(tmp_path: Path) -> None:
+    program = build(tmp_path, "cc", "-static")
+    (tmp_path / "executes.c").write_text(EXECUTES, encoding="utf-8")
+    subprocess.run(["cc", "-o", tmp_path / "executes", tmp_path / "executes.c"], check=True)
+    done, sentences = trace(tmp_path, "./executes")
+    assert (done.returncode, done.stdout.count("ran\n")) == (0, 9), done.stderr
+    [sentence] = find(sentences, program)
+    assert sentence.startswith(f"{program}: nothing is counted in 9 processes: ")
 
 
 def test_a_program_whose_environment_was_emptied_is_named(tmp_path: Path) -> None:
