@@ -12,6 +12,7 @@ use crate::ledger::{self, Process, State};
 use crate::python::layout::{Layout, find_layout, is_free_threaded};
 use crate::python::{Api, api, build, find_api, frames, name_of, read_text};
 use crate::readable::{can_read, read_word};
+use crate::spin::forbid_quick;
 use crate::turns::take_turn;
 use crate::{allocator, forks, latency, pending, record};
 
@@ -225,7 +226,7 @@ pub fn disable_region() -> bool {
                 say(State::Replaced);
             }
             allocator::COUNTING.store(false, Ordering::Relaxed);
-            record::forbid_quick();
+            forbid_quick();
             allocator::remove(api);
         }
         is_open.is_ok()

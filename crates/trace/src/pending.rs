@@ -12,8 +12,8 @@ use crate::record::Place;
 use crate::sites::chain::Steps;
 use crate::sites::scan::{Candidate, Candidates};
 use crate::sites::{Answer, Site, learn};
-use crate::spin::{PARALLEL, TABLES, this_thread};
-use crate::{latency, ledger, record};
+use crate::spin::{PARALLEL, TABLES, forbid_quick_while, this_thread};
+use crate::{latency, ledger};
 
 /// A block whose container will be known at the next call.
 #[derive(Clone, Copy)]
@@ -119,7 +119,7 @@ pub static MAKES_LISTS: AtomicBool = AtomicBool::new(false);
 /// Begin to learn from what this thread does, or end it.
 pub fn learn_here(learn: bool) {
     LEARNER.store(if learn { this_thread() } else { 0 }, Ordering::Relaxed);
-    record::forbid_quick();
+    forbid_quick_while(learn);
 }
 
 /// Whether this thread carries out known operations to learn from.
@@ -127,11 +127,6 @@ pub fn learn_here(learn: bool) {
 pub fn is_learning() -> bool {
     let learner = LEARNER.load(Ordering::Relaxed);
     learner != 0 && learner == this_thread()
-}
-
-/// Whether any thread does.
-pub fn somebody_learns() -> bool {
-    LEARNER.load(Ordering::Relaxed) != 0
 }
 
 /// Note that a container of a kind was seen to get another table.

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::events::Event;
 use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
-use crate::pending::somebody_learns;
 use crate::python::build;
 use crate::python::frames::{self, Spot};
 use crate::python::{keep_code, line_of, name_of};
-use crate::spin::PARALLEL;
+use crate::spin::{allow_quick, forbid_quick};
 
 /// Whether whole stacks are kept.
 pub static STACKS: AtomicBool = AtomicBool::new(false);
@@ -32,22 +31,7 @@ pub fn distrust_compiled_code() {
     forbid_quick();
 }
 
-/// Whether an event in a place that is known takes no more than to add one to its counters: events are counted, no other
-/// thread can be at work, and latencies are not kept.
-static IS_QUICK: AtomicBool = AtomicBool::new(false);
-
-/// Whether [`count_quickly`] may be called.
-#[inline(always)]
-pub fn is_quick() -> bool {
-    IS_QUICK.load(Ordering::Relaxed)
-}
-
-/// One of the things that events are counted quickly for holds no longer.
-pub fn forbid_quick() {
-    IS_QUICK.store(false, Ordering::SeqCst);
-}
-
-/// Count an event where the program is, if that is a place that is known; only while [`is_quick`].
+/// Count an event where the program is, if that is a place that is known; only while [`crate::spin::is_quick`].
 #[inline(always)]
 pub fn count_quickly(event: Event) -> bool {
     if STACKS.load(Ordering::Relaxed) {
@@ -283,18 +267,6 @@ pub fn count_here(event: Event) {
         }
     }
     count_and_remember(event);
-}
-
-/// The next events may be counted quickly, unless another thread may be at work.
-#[inline(always)]
-fn allow_quick() {
-    if !PARALLEL.load(Ordering::Relaxed) && !somebody_learns() {
-        IS_QUICK.store(true, Ordering::SeqCst);
-        // Another interpreter may have begun since it was asked: it forbids this after it has said that it is there.
-        if PARALLEL.load(Ordering::SeqCst) {
-            forbid_quick();
-        }
-    }
 }
 
 #[cold]

@@ -48,8 +48,8 @@ _LIMITS = {
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
     State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
     State.NO_BEGINNING: "nothing is counted: it never said that it begins a program. Either it found none to "
-    "begin (a missing module, python --version), or Python is part of another program: then mark what is to "
-    "be counted with datamill.allocators.region, and count regions only",
+    "begin, as where a module is missing or only its version was asked for, or Python is part of another "
+    "program: then mark what is to be counted with datamill.allocators.region, and count regions only",
 }
 #: What limits the trace of one native program.
 _NATIVE_LIMITS = {

@@ -1,4 +1,4 @@
-"""Whole stacks of events are those in which the program knows that they happened, however often each comes again."""
+"""Each event is in the stack in which the program knows that it happened, however often that comes again."""
 
 from __future__ import annotations
 

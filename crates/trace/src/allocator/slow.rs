@@ -13,11 +13,11 @@ use crate::python::api;
 use crate::python::build::{is_free_threaded, widened};
 use crate::python::objects::{Kind, LIST_HEAD};
 use crate::readable::{can_read, read_word};
-use crate::record::{count_here, count_quickly, find_place, find_place_of_request, is_quick};
+use crate::record::{count_here, count_quickly, find_place, find_place_of_request};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
 use crate::sites::{Answer, Site, Verdict, classify, learn, recall};
-use crate::spin::TABLES;
+use crate::spin::{TABLES, is_quick};
 
 /// Arenas that were mapped in the call that is under way.
 static ARENAS: AtomicU32 = AtomicU32::new(0);

@@ -3,7 +3,8 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::{Executed, Named, Words, note_executed, take_back};
+use super::{Named, Words, note_executed, take_back};
+use crate::ledger::Executed;
 
 unsafe extern "C" {
     static environ: Words;

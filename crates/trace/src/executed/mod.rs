@@ -4,29 +4,11 @@ mod binary;
 mod entries;
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::ledger::{self, mix};
+use crate::ledger::{self, Executed, mix};
 use binary::{Binary, find_binary, search_binary};
 pub use entries::resolve;
-
-/// A program that was executed; the observer's side is `src/datamill/allocators/executed.py`.
-#[repr(C)]
-pub struct Executed {
-    /// What claims the entry, of the next two.
-    key: AtomicU64,
-    device: AtomicU64,
-    inode: AtomicU64,
-    /// Processes that became it; those of them that loaded this library.
-    executed: AtomicU64,
-    loaded: AtomicU64,
-    /// Processes whose environment did not ask for this library.
-    bare: AtomicU64,
-    /// Whether the path is there.
-    ready: AtomicU64,
-    path: [u8; 456],
-}
 
 /// Places that are looked at before there is no room.
 const MOST_STEPS: u64 = 64;

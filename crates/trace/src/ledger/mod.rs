@@ -4,17 +4,18 @@
 //! Little-endian. All counters are atomic: processes add to the same places.
 
 mod call;
+mod executed;
 mod header;
 mod interning;
 
 pub use call::Call;
+pub use executed::Executed;
 pub use header::{Header, Place, Process, State};
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::events::Event;
-use crate::executed::Executed;
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use super::{api, build::widened, code, layout::Layout};
 use crate::ledger::mix;
 use crate::readable::can_read;
-use crate::record;
+use crate::spin::forbid_quick;
 
 static LAYOUT: OnceLock<Layout> = OnceLock::new();
 /// Walks that found something else than frames where the layout says that they are.
@@ -148,7 +148,7 @@ static IS_TRIED: AtomicBool = AtomicBool::new(false);
 
 fn distrust() {
     IS_TRIED.store(false, Ordering::Relaxed);
-    record::forbid_quick();
+    forbid_quick();
 }
 
 /// The address of the instruction that the innermost frame is at, of whichever kind it is; 0 without a frame.
