@@ -12,6 +12,7 @@ use crate::ledger::{self, Process, State};
 use crate::python::layout::{Layout, find_layout, is_free_threaded};
 use crate::python::{Api, api, build, find_api, frames, name_of, read_text};
 use crate::readable::{can_read, read_word};
+use crate::spin::forbid_quick;
 use crate::turns::take_turn;
 use crate::{allocator, forks, latency, pending, record};
 
@@ -34,6 +35,7 @@ fn say(state: State) {
 
 /// The library was loaded into a program.
 pub extern "C" fn on_load() {
+    crate::executed::resolve();
     let path = unsafe { libc::getenv(c"DATAMILL_TRACE_LEDGER".as_ptr()) };
     if path.is_null() || !ledger::open(unsafe { CStr::from_ptr(path) }) {
         return;
@@ -42,6 +44,7 @@ pub extern "C" fn on_load() {
         return;
     };
     header.loaded.fetch_add(1, Ordering::Relaxed);
+    crate::executed::note_loaded();
     crate::native::resolve();
     let Some(api) = find_api() else {
         crate::native::prepare();
@@ -223,6 +226,7 @@ pub fn disable_region() -> bool {
                 say(State::Replaced);
             }
             allocator::COUNTING.store(false, Ordering::Relaxed);
+            forbid_quick();
             allocator::remove(api);
         }
         is_open.is_ok()

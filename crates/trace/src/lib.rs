@@ -10,6 +10,7 @@
 mod allocator;
 mod begin;
 mod events;
+mod executed;
 mod forks;
 mod latency;
 mod ledger;

@@ -12,7 +12,7 @@ use crate::record::Place;
 use crate::sites::chain::Steps;
 use crate::sites::scan::{Candidate, Candidates};
 use crate::sites::{Answer, Site, learn};
-use crate::spin::{PARALLEL, TABLES, this_thread};
+use crate::spin::{PARALLEL, TABLES, forbid_quick_while, this_thread};
 use crate::{latency, ledger};
 
 /// A block whose container will be known at the next call.
@@ -119,6 +119,7 @@ pub static MAKES_LISTS: AtomicBool = AtomicBool::new(false);
 /// Begin to learn from what this thread does, or end it.
 pub fn learn_here(learn: bool) {
     LEARNER.store(if learn { this_thread() } else { 0 }, Ordering::Relaxed);
+    forbid_quick_while(learn);
 }
 
 /// Whether this thread carries out known operations to learn from.

@@ -9,6 +9,7 @@ use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
 use crate::python::build;
 use crate::python::frames::{self, Spot};
 use crate::python::{keep_code, line_of, name_of};
+use crate::spin::{allow_quick, forbid_quick};
 
 /// Whether whole stacks are kept.
 pub static STACKS: AtomicBool = AtomicBool::new(false);
@@ -16,7 +17,8 @@ pub static STACKS: AtomicBool = AtomicBool::new(false);
 /// Whether the latency of every request is kept.
 pub static LATENCIES: AtomicBool = AtomicBool::new(false);
 
-/// Whether neither is, so that a line's counters are all that an event needs.
+/// Whether latencies are not, so that counters of a line and of a stack are all that an event needs, which are found by the
+/// addresses of instructions.
 static PLAIN: AtomicBool = AtomicBool::new(false);
 
 /// Whether the interpreter compiles what it executes often.
@@ -26,6 +28,38 @@ static COMPILES: AtomicBool = AtomicBool::new(false);
 pub fn distrust_compiled_code() {
     COMPILES.store(true, Ordering::Relaxed);
     PLAIN.store(false, Ordering::Relaxed);
+    forbid_quick();
+}
+
+/// Count an event where the program is, if that is a place that is known; only while [`crate::spin::is_quick`].
+#[inline(always)]
+pub fn count_quickly(event: Event) -> bool {
+    if STACKS.load(Ordering::Relaxed) {
+        return count_known_stack(event);
+    }
+    let instruction = unsafe { frames::innermost_instruction_tried() };
+    match find_counters(instruction) {
+        (known, Some(counts)) if *known == instruction => {
+            ledger::add_to(&counts[event as usize]);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Count an event in the stack that the program is in, if that is known.
+#[inline(never)]
+fn count_known_stack(event: Event) -> bool {
+    let stack = frames::mix_instructions(DEEPEST);
+    match find_stack_counters(stack) {
+        (known, Some(counts)) if *known == stack => {
+            for counts in counts {
+                ledger::add_to(&counts[event as usize]);
+            }
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Say whether whole stacks are kept, and latencies.
@@ -34,7 +68,7 @@ pub fn keep(stacks: bool, latencies: bool) {
     LATENCIES.store(latencies, Ordering::Relaxed);
     // Threads that have copies of a function's instructions give them back while it lives.
     let addresses_stay = !build::is_free_threaded();
-    PLAIN.store(!stacks && !latencies && addresses_stay, Ordering::Relaxed);
+    PLAIN.store(!latencies && addresses_stay, Ordering::Relaxed);
 }
 
 /// A place in the program: its line and, where stacks are kept, its stack.
@@ -82,7 +116,7 @@ fn find_place_in(is_compiled: bool) -> Place {
         frames::compare_with_interpreter();
     }
     if STACKS.load(Ordering::Relaxed) {
-        return find_stack(is_compiled);
+        return find_stack(is_compiled).0;
     }
     match frames::innermost() {
         Some(spot) => Place {
@@ -137,7 +171,8 @@ fn number_line(spot: Spot) -> Option<u32> {
     Some(number)
 }
 
-fn find_stack(is_compiled: bool) -> Place {
+/// The stack that the program is in, and whether it is remembered: all its code objects are kept.
+fn find_stack(is_compiled: bool) -> (Place, bool) {
     let mut innermost = None;
     let (mut depth, mut hash) = (0, 0);
     frames::walk(|spot| {
@@ -148,23 +183,21 @@ fn find_stack(is_compiled: bool) -> Place {
         depth < DEEPEST
     });
     let Some(innermost) = innermost else {
-        return nowhere();
+        return (nowhere(), false);
     };
     hash |= 1;
     let line = tell(number_line(innermost));
     let (_, stacks) = unsafe { &mut *KNOWN.0.get() };
     let slot = &mut stacks[(hash >> 20) as usize % ROOM];
     if slot.0 == hash {
-        return Place {
-            line,
-            stack: Some(slot.1),
-        };
+        let stack = Some(slot.1);
+        return (Place { line, stack }, true);
     }
     let (stack, is_kept) = number_stack(is_compiled);
     if let (Some(stack), true) = (stack, is_kept) {
         *slot = (hash, stack);
     }
-    Place { line, stack }
+    (Place { line, stack }, is_kept)
 }
 
 /// Return the number of the stack, and whether it may be remembered by its code objects.
@@ -200,15 +233,36 @@ fn find_counters(instruction: u64) -> &'static mut (u64, Option<&'static Counts>
     &mut counters[((instruction >> 1) ^ (instruction >> 13)) as usize % ROOM]
 }
 
+/// Counters of the line and the stack, of stacks that events happened in lately, by the addresses of their instructions.
+struct StackCounters(UnsafeCell<[KnownStack; ROOM]>);
+
+type KnownStack = (u64, Option<[&'static Counts; 2]>);
+
+// Used under the lock of the slow path only.
+unsafe impl Sync for StackCounters {}
+
+static STACK_COUNTERS: StackCounters = StackCounters(UnsafeCell::new([(0, None); ROOM]));
+
+fn find_stack_counters(stack: u64) -> &'static mut KnownStack {
+    let counters = unsafe { &mut *STACK_COUNTERS.0.get() };
+    &mut counters[(stack >> 20) as usize % ROOM]
+}
+
 /// Count an event where the program is.
 #[inline(always)]
 pub fn count_here(event: Event) {
-    if PLAIN.load(Ordering::Relaxed) {
+    if PLAIN.load(Ordering::Relaxed) && STACKS.load(Ordering::Relaxed) {
+        if count_known_stack(event) {
+            allow_quick();
+            return;
+        }
+    } else if PLAIN.load(Ordering::Relaxed) {
         let instruction = frames::innermost_instruction();
         if let (known, Some(counts)) = find_counters(instruction)
             && *known == instruction
         {
             ledger::add_to(&counts[event as usize]);
+            allow_quick();
             return;
         }
     }
@@ -219,13 +273,32 @@ pub fn count_here(event: Event) {
 #[inline(never)]
 fn count_and_remember(event: Event) {
     count_slowly(event);
+    if !PLAIN.load(Ordering::Relaxed) {
+        return;
+    }
+    if STACKS.load(Ordering::Relaxed) {
+        remember_stack();
+        return;
+    }
     // Known by now, unless its code object could not be kept: another may get that address.
-    if PLAIN.load(Ordering::Relaxed)
-        && let Some((Spot { code, .. }, instruction)) = frames::innermost_with_instruction()
+    if let Some((Spot { code, .. }, instruction)) = frames::innermost_with_instruction()
         && let Line::Known(line) = find_place().line
         && keep_code(code)
     {
         *find_counters(instruction) = (instruction, ledger::counts_of(line));
+    }
+}
+
+fn remember_stack() {
+    let stack = frames::mix_instructions(DEEPEST);
+    let (place, is_kept) = find_stack(false);
+    if let (Line::Known(line), Some(number)) = (place.line, place.stack)
+        && let (Some(of_line), Some(of_stack)) =
+            (ledger::counts_of(line), ledger::counts_of_stack(number))
+        && is_kept
+        && stack != 0
+    {
+        *find_stack_counters(stack) = (stack, Some([of_line, of_stack]));
     }
 }
 

@@ -7,6 +7,41 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Where all share one, the thread that holds that needs no other, and a locked instruction takes as long as all the rest.
 pub static PARALLEL: AtomicBool = AtomicBool::new(true);
 
+/// Whether an event in a place that is known takes no more than to add one to its counters, without a lock: events are
+/// counted, no other thread can be at work, and latencies are not kept.
+static IS_QUICK: AtomicBool = AtomicBool::new(false);
+/// Whether a thread carries out known operations to learn from, which count for nothing.
+static SOMEBODY_LEARNS: AtomicBool = AtomicBool::new(false);
+
+/// Whether events in known places may be counted without a lock.
+#[inline(always)]
+pub fn is_quick() -> bool {
+    IS_QUICK.load(Ordering::Relaxed)
+}
+
+/// An event in a known place was counted: the next ones may be counted quickly, unless another thread may be at work.
+#[inline(always)]
+pub fn allow_quick() {
+    if !PARALLEL.load(Ordering::Relaxed) && !SOMEBODY_LEARNS.load(Ordering::Relaxed) {
+        IS_QUICK.store(true, Ordering::SeqCst);
+        // Another interpreter may have begun since it was asked: it forbids this after it has said that it is there.
+        if PARALLEL.load(Ordering::SeqCst) {
+            forbid_quick();
+        }
+    }
+}
+
+/// One of the things that events are counted quickly for holds no longer.
+pub fn forbid_quick() {
+    IS_QUICK.store(false, Ordering::SeqCst);
+}
+
+/// Forbid it as long as a thread learns.
+pub fn forbid_quick_while(somebody_learns: bool) {
+    SOMEBODY_LEARNS.store(somebody_learns, Ordering::Relaxed);
+    forbid_quick();
+}
+
 /// A lock that knows the thread that holds it.
 ///
 /// Threads that share an interpreter's lock never meet here; those of interpreters with a lock each do, and those of one
@@ -47,6 +82,12 @@ impl Spin {
         }
         work();
         self.0.store(0, Ordering::Release);
+    }
+
+    /// Whether a thread holds it: this one, where all share an interpreter's lock.
+    #[inline(always)]
+    pub fn is_held(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
     }
 
     /// Open it in a child in which the thread that held it does not exist.

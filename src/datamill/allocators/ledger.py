@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from datamill.allocators import executed
 from datamill.allocators.events import EVENTS
+from datamill.allocators.executed import UnseenProgram
 from datamill.allocators.latencies import CALL, AllocationLatencies, Clock, read_calls
 from datamill.allocators.native_places import (
     LinesOfPlaces,
@@ -36,7 +38,7 @@ from datamill.allocators.trace import (
 from datamill.allocators.visibility import State, list_invisible
 
 _MAGIC = b"DMLEDGER"
-_VERSION = 3
+_VERSION = 4
 _PAGE = 4096
 #: What is asked of the tracer, as bits.
 _WANTS_STACKS, _WANTS_REGIONS, _WANTS_LATENCIES, _WANTS_FAULTS, _WANTS_SERVED = 1, 2, 4, 8, 16
@@ -105,10 +107,10 @@ def plan_ledger(
     wishes = _WANTS_STACKS * stacks | _WANTS_REGIONS * regions | _WANTS_LATENCIES * bool(latencies)
     wishes |= _WANTS_FAULTS * faults | _WANTS_SERVED * bool(latencies and served)
     header = _HEADER.pack(_MAGIC, _VERSION, wishes, *places)
-    if not latencies:
-        return LedgerPlan(header, offset)
-    header = header.ljust(_LATENCIES_AT, b"\0") + struct.pack("<2Q", offset, latencies)
-    return LedgerPlan(header, offset + latencies * CALL.itemsize, (offset, latencies * CALL.itemsize))
+    rows, length = offset + executed.SIZE, latencies * CALL.itemsize
+    header = header.ljust(_LATENCIES_AT, b"\0") + struct.pack("<2Q", rows, latencies)
+    header = header.ljust(executed.AT, b"\0") + executed.plan_executed(offset)
+    return LedgerPlan(header, rows + length, (rows, length))
 
 
 def read_latencies(ledger: bytes | mmap, lines_of_places: LinesOfPlaces | None = None) -> AllocationLatencies:
@@ -151,12 +153,17 @@ def list_native_places(ledger: bytes | mmap) -> list[NativePlace]:
     return list_places(frame for _, frame, _ in _list_frames(ledger))
 
 
-def read_ledger(ledger: bytes | mmap, lines_of_places: LinesOfPlaces | None = None) -> AllocationTrace:
+def read_ledger(
+    ledger: bytes | mmap,
+    lines_of_places: LinesOfPlaces | None = None,
+    unseen: Sequence[UnseenProgram] = (),
+) -> AllocationTrace:
     """Return all that a ledger holds.
 
     Args:
         ledger: its bytes.
         lines_of_places: lines of native programs, as far as they were found.
+        unseen: programs that ran without the tracer.
 
     Raises:
         ValueError: it is no ledger of this version.
@@ -204,8 +211,8 @@ def read_ledger(ledger: bytes | mmap, lines_of_places: LinesOfPlaces | None = No
                 programs,
                 interpreter_count=interpreter_count,
                 program_count=program_count,
-                loaded=loaded,
-                refused=(refused[0], refused[1]),
+                unseen=unseen,
+                refused=(refused[0], refused[1], executed.count_refused(ledger)),
                 regions=regions if wishes & _WANTS_REGIONS else None,
             )
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
+from datamill.allocators.executed import UnseenProgram, phrase_unseen
 from datamill.allocators.trace import TracedInterpreter, TracedNative
 from datamill.experiment.messages.phrases import count_nouns
 
@@ -46,9 +47,9 @@ _LIMITS = {
     "several lines may have its list_resize in another of them",
     State.NO_FRAMES: "lines are not told: its frames are not where they are in other builds of this version",
     State.REPLACED: "events after some moment are not counted: the program put another allocator in place",
-    State.NO_BEGINNING: "nothing is counted: it never said that it begins a program, as where Python is "
-    "part of another program; mark what is to be counted with datamill.allocators.region, and count "
-    "regions only",
+    State.NO_BEGINNING: "nothing is counted: it never said that it begins a program. Either it found none to "
+    "begin, as where a module is missing or only its version was asked for, or Python is part of another "
+    "program: then mark what is to be counted with datamill.allocators.region, and count regions only",
 }
 #: What limits the trace of one native program.
 _NATIVE_LIMITS = {
@@ -60,8 +61,8 @@ _NATIVE_LIMITS = {
 }
 
 _NEVER_ASKED = (
-    "nothing is counted: it asked for no memory through malloc and what is like it, as where its "
-    "allocator is linked into it"
+    "nothing is counted: it asked for no memory through malloc and what is like it, because it needs "
+    "none or because its allocator is linked into it"
 )
 
 #: What no trace of CPython sees.
@@ -95,8 +96,8 @@ def list_invisible(
     *,
     interpreter_count: int,
     program_count: int,
-    loaded: int,
-    refused: tuple[int, int],
+    unseen: Sequence[UnseenProgram],
+    refused: tuple[int, int, int],
     regions: int | None,
 ) -> Iterator[str]:
     """Say what could not be seen, a sentence each.
@@ -106,16 +107,12 @@ def list_invisible(
         programs: native programs that were.
         interpreter_count: how many there were.
         program_count: how many native programs there were.
-        loaded: programs into which the tracer was loaded.
-        refused: lines and stacks for which there was no room.
+        unseen: programs that ran without the tracer.
+        refused: lines, stacks and programs that were executed for which there was no room.
         regions: how often a region began; None where regions were not asked for.
     """
-    if loaded == 0:
-        yield (
-            "The program did not load the tracer: it is linked statically, belongs to another C library or "
-            "another processor, or changes its rights as it starts (setuid). Nothing is counted."
-        )
-    elif interpreter_count == 0 and _looks_like_python(programs):
+    yield from phrase_unseen(unseen)
+    if interpreter_count == 0 and _looks_like_python(programs):
         yield (
             "No CPython was found in the program or its children: it is another implementation of Python, "
             "or its "
@@ -151,6 +148,11 @@ def list_invisible(
         yield f"There was no room for more lines: {refused[0]} events are in the totals and in no line."
     if refused[1]:
         yield f"There was no room for more stacks: {refused[1]} events are in no stack."
+    if refused[2]:
+        yield (
+            f"There was no room for more programs that were executed: {refused[2]} executions may have been "
+            "without the tracer."
+        )
     if regions == 0 and interpreter_count + program_count:
         yield "No region began: datamill.allocators.region or enable was not called. Nothing is counted."
     if interpreter_count or not program_count:

@@ -217,6 +217,15 @@ def test_a_shell_and_its_interpreter_are_told_apart(tmp_path: Path) -> None:
     assert sum(row["count"] for row in found["lines"] if row["event"] == "list_resize") == 28
 
 
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
+def test_a_program_that_starts_calls_the_kernel_a_few_hundred_times_for_us_at_most(tmp_path: Path) -> None:
+    # A configure script starts thousands of them. Where each word that is read was copied by the kernel,
+    # it was called 20 000 times.
+    trace(tmp_path, "strace", "-f", "-o", "calls", "true", status=0)
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert 20 < len(calls) < 400
+
+
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="no musl-gcc here (Debian's package musl-tools)")
 def test_a_program_of_another_c_library_runs_as_alone_and_nothing_is_counted(tmp_path: Path) -> None:
     source = '#include <stdio.h>\nint main(void) { puts("as alone"); return 7; }\n'

@@ -207,18 +207,6 @@ def test_a_program_without_python_is_traced_as_a_native_one(tmp_path: Path) -> N
     assert "Dict resize" not in done.stderr
 
 
-def test_a_static_program_is_said_to_have_no_tracer(tmp_path: Path) -> None:
-    source = write(tmp_path, "static.c", "int main(void) { return 4; }\n")
-    built = subprocess.run(
-        ["cc", "-static", "-o", tmp_path / "static", source], capture_output=True, check=False
-    )
-    if built.returncode != 0:
-        pytest.skip("no static C library to link with")
-    done = trace(tmp_path, str(tmp_path / "static"))
-    assert done.returncode == 4
-    assert "did not load the tracer" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("options", "command", "words"),
     [

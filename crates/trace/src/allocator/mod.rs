@@ -9,7 +9,7 @@ mod timed;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::python::{AllocatorTable, Api, ArenaTable, MEM, OBJ, build};
-use crate::spin::PARALLEL;
+use crate::spin::{PARALLEL, forbid_quick};
 use crate::{pending, record};
 
 pub use slow::{settle_now, start_over};
@@ -76,6 +76,7 @@ pub fn look_for_parallel() {
     };
     if !PARALLEL.load(Ordering::Relaxed) && api.interpreter() != FIRST.load(Ordering::Relaxed) {
         PARALLEL.store(true, Ordering::SeqCst);
+        forbid_quick();
     }
 }
 

@@ -13,11 +13,11 @@ use crate::python::api;
 use crate::python::build::{is_free_threaded, widened};
 use crate::python::objects::{Kind, LIST_HEAD};
 use crate::readable::{can_read, read_word};
-use crate::record::{count_here, find_place, find_place_of_request};
+use crate::record::{count_here, count_quickly, find_place, find_place_of_request};
 use crate::sites::chain::{Steps, unwind};
 use crate::sites::scan::{Candidates, find_containers};
-use crate::sites::{Answer, Site, Verdict, classify, learn};
-use crate::spin::TABLES;
+use crate::sites::{Answer, Site, Verdict, classify, learn, recall};
+use crate::spin::{TABLES, is_quick};
 
 /// Arenas that were mapped in the call that is under way.
 static ARENAS: AtomicU32 = AtomicU32::new(0);
@@ -42,6 +42,26 @@ fn count(event: Event) {
     }
 }
 
+/// Count a call of which it is remembered what it serves, in a line that is known; false where more is to be done.
+///
+/// No table of ours is at work: what is looked up here belongs to the thread that has the interpreter's lock.
+#[inline(always)]
+fn count_remembered(kind: Kind, at: u64) -> bool {
+    if !is_quick() || TABLES.is_held() {
+        return false;
+    }
+    match recall(kind, at) {
+        Some(false) => true,
+        Some(true) => {
+            if !count_quickly(event_of(kind)) {
+                at_work(|| count(event_of(kind)));
+            }
+            true
+        }
+        None => false,
+    }
+}
+
 /// Look at what became of the last block that was asked about.
 #[cold]
 pub fn settle_now() {
@@ -56,6 +76,10 @@ pub fn settle_now() {
 #[cold]
 #[inline(never)]
 pub fn pool_taken() {
+    let is_all = ARENAS.load(Relaxed) == 0;
+    if is_all && is_quick() && !TABLES.is_held() && count_quickly(Event::PoolInit) {
+        return;
+    }
     at_work(|| {
         for _ in 0..ARENAS.swap(0, Relaxed) {
             count(Event::NewArena);
@@ -114,9 +138,13 @@ pub fn items_made(block: u64, at: u64) {
 
 #[inline(always)]
 fn table_made(kind: Kind, block: u64, at: u64) {
-    if block == 0 {
-        return;
+    if block != 0 && !count_remembered(kind, at) {
+        classify_table(kind, block, at);
     }
+}
+
+#[inline(never)]
+fn classify_table(kind: Kind, block: u64, at: u64) {
     at_work(|| match classify(kind, at) {
         Verdict::Not => {}
         Verdict::Is => count(event_of(kind)),
@@ -207,8 +235,17 @@ pub enum Realloc {
 }
 
 /// A block of the domain of memory is about to be reallocated.
-#[inline(never)]
+#[inline(always)]
 pub fn begin_realloc(old: u64, at: u64) -> Realloc {
+    if count_remembered(Kind::List, at) {
+        Realloc::Done
+    } else {
+        classify_realloc(old, at)
+    }
+}
+
+#[inline(never)]
+fn classify_realloc(old: u64, at: u64) -> Realloc {
     let mut found = Realloc::Done;
     at_work(|| match classify(Kind::List, at) {
         Verdict::Not => {}

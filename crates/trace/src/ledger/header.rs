@@ -60,12 +60,15 @@ pub struct Header {
     pub own_times: [AtomicU64; 160],
     /// Whether several processes may add to the counters.
     pub shared: AtomicU64,
+    /// Programs that were executed, by their files; executions for which there was no room.
+    pub executed: Place,
+    pub executed_refused: AtomicU64,
 }
 
 impl Header {
     /// Whether the file is a ledger that this library understands.
     pub fn is_ours(&self) -> bool {
-        &self.magic == b"DMLEDGER" && self.version == 3
+        &self.magic == b"DMLEDGER" && self.version == 4
     }
 
     /// Whether whole stacks are wanted.

@@ -4,10 +4,12 @@
 //! Little-endian. All counters are atomic: processes add to the same places.
 
 mod call;
+mod executed;
 mod header;
 mod interning;
 
 pub use call::Call;
+pub use executed::Executed;
 pub use header::{Header, Place, Process, State};
 
 use std::ffi::CStr;
@@ -81,6 +83,11 @@ pub fn call(header: &'static Header, number: u64) -> &'static Call {
     unsafe { &*at(&header.calls, number, size_of::<Call>() as u64).cast() }
 }
 
+/// A program's place among those that were executed.
+pub fn executed(header: &'static Header, number: u64) -> &'static Executed {
+    unsafe { &*at(&header.executed, number, size_of::<Executed>() as u64).cast() }
+}
+
 /// Where an event happened, as far as that can be told.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Line {
@@ -117,7 +124,12 @@ pub fn counts_of(line: u32) -> Option<&'static Counts> {
     header().map(|header| &interning::frame(header, line).counts)
 }
 
-/// Count an event at a line.
+/// The counters of a stack, by its number.
+pub fn counts_of_stack(stack: u32) -> Option<&'static Counts> {
+    header().map(|header| &interning::stack(header, stack).counts)
+}
+
+/// Count an event at a line or in a stack.
 #[inline(always)]
 pub fn add_to(counter: &AtomicU64) {
     if let Some(header) = header() {

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use crate::ledger::{self, Process, State};
 use crate::record;
+use crate::spin::PARALLEL;
 
 /// Whether requests are looked at.
 static COUNTING: AtomicBool = AtomicBool::new(false);
@@ -50,13 +51,24 @@ pub fn prepare() {
     faults::prepare(header.wants_faults());
     ALIVE.store(make_alive(), Relaxed);
     heap::prepare(found.kind);
+    // Alone, it may read memory without having the kernel copy each word, which took most of a short program's time.
+    PARALLEL.store(has_other_threads(), Relaxed);
     if !cache::practise(&found) {
         say(State::NoCache);
     }
+    PARALLEL.store(true, Relaxed);
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     if !header.wants_regions_only() {
         count(true);
     }
+}
+
+/// Whether this process has more than one thread, or may have: what is loaded before us can begin some.
+fn has_other_threads() -> bool {
+    let mut threads: libc::stat = unsafe { std::mem::zeroed() };
+    let told = unsafe { libc::stat(c"/proc/self/task".as_ptr(), &raw mut threads) } == 0;
+    // A folder has two links, and one more for each folder in it.
+    !told || threads.st_nlink != 3
 }
 
 /// Look at requests from now on, or no longer.

@@ -1,10 +1,12 @@
 //! The frames that the program is in, read where the interpreter keeps them: nothing is allocated.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use super::{api, build::widened, code, layout::Layout};
+use crate::ledger::mix;
 use crate::readable::can_read;
+use crate::spin::forbid_quick;
 
 static LAYOUT: OnceLock<Layout> = OnceLock::new();
 /// Walks that found something else than frames where the layout says that they are.
@@ -93,7 +95,7 @@ pub fn walk(mut visit: impl FnMut(Spot) -> bool) {
             foreign += 1;
             if foreign > MOST_FOREIGN {
                 MISREAD.fetch_add(1, Ordering::Relaxed);
-                IS_TRIED.store(false, Ordering::Relaxed);
+                distrust();
                 return;
             }
         }
@@ -118,18 +120,36 @@ fn offset_in(layout: &Layout, frame: u64, code: u64, instruction: u64) -> i32 {
     }
 }
 
-/// What [`innermost_instruction`] reads, in one place.
+/// What [`innermost_instruction`] reads, in one place; written before [`IS_TRIED`] says so.
+#[repr(align(64))]
 struct Quick {
-    thread_state: unsafe extern "C" fn() -> u64,
+    thread_state: AtomicUsize,
     /// From the thread state to the frame; the second step is there up to 3.12.
-    steps: [u64; 2],
-    has_two: bool,
-    instruction: u64,
+    steps: [AtomicU64; 2],
+    has_two: AtomicBool,
+    /// In a frame.
+    instruction: AtomicU64,
+    previous: AtomicU64,
+    owner: AtomicU64,
+    first_foreign_owner: AtomicU8,
 }
 
-static QUICK: OnceLock<Quick> = OnceLock::new();
+static QUICK: Quick = Quick {
+    thread_state: AtomicUsize::new(0),
+    steps: [const { AtomicU64::new(0) }; 2],
+    has_two: AtomicBool::new(false),
+    instruction: AtomicU64::new(0),
+    previous: AtomicU64::new(0),
+    owner: AtomicU64::new(0),
+    first_foreign_owner: AtomicU8::new(0),
+};
 /// Whether the layout has been found right so often that it is read without care.
 static IS_TRIED: AtomicBool = AtomicBool::new(false);
+
+fn distrust() {
+    IS_TRIED.store(false, Ordering::Relaxed);
+    forbid_quick();
+}
 
 /// The address of the instruction that the innermost frame is at, of whichever kind it is; 0 without a frame.
 ///
@@ -137,23 +157,62 @@ static IS_TRIED: AtomicBool = AtomicBool::new(false);
 /// nothing else lies there.
 #[inline(always)]
 pub fn innermost_instruction() -> u64 {
-    if !IS_TRIED.load(Ordering::Relaxed) {
-        return 0;
+    if IS_TRIED.load(Ordering::Relaxed) {
+        unsafe { innermost_instruction_tried() }
+    } else {
+        0
     }
-    let Some(quick) = QUICK.get() else { return 0 };
-    let read = |place: u64| unsafe { *(place as *const u64) };
-    let thread = unsafe { (quick.thread_state)() };
-    if thread == 0 {
-        return 0;
-    }
-    let mut frame = read(thread + quick.steps[0]);
-    if quick.has_two && frame != 0 {
-        frame = read(frame + quick.steps[1]);
-    }
+}
+
+/// The same, once frames have been read with care often enough.
+#[inline(always)]
+pub unsafe fn innermost_instruction_tried() -> u64 {
+    let frame = unsafe { innermost_frame_tried() };
     if frame == 0 {
         return 0;
     }
-    read(frame + quick.instruction)
+    unsafe { *((frame + QUICK.instruction.load(Ordering::Relaxed)) as *const u64) }
+}
+
+/// The innermost frame, of whichever kind it is; 0 where there is none.
+#[inline(always)]
+unsafe fn innermost_frame_tried() -> u64 {
+    let read = |place: u64| unsafe { *(place as *const u64) };
+    let step = |number: usize| QUICK.steps[number].load(Ordering::Relaxed);
+    let thread_state: unsafe extern "C" fn() -> u64 =
+        unsafe { std::mem::transmute(QUICK.thread_state.load(Ordering::Relaxed)) };
+    let thread = unsafe { thread_state() };
+    if thread == 0 {
+        return 0;
+    }
+    let frame = read(thread + step(0));
+    if QUICK.has_two.load(Ordering::Relaxed) && frame != 0 {
+        return read(frame + step(1));
+    }
+    frame
+}
+
+/// The addresses of the instructions that the program's frames are at, as one word that other stacks do not have: of the
+/// innermost frames, `most` of them; 0 before frames have been read with care often enough.
+#[inline]
+pub fn mix_instructions(most: usize) -> u64 {
+    if !IS_TRIED.load(Ordering::Relaxed) {
+        return 0;
+    }
+    let [instruction, previous, owner] = [&QUICK.instruction, &QUICK.previous, &QUICK.owner]
+        .map(|offset| offset.load(Ordering::Relaxed));
+    let first_foreign_owner = QUICK.first_foreign_owner.load(Ordering::Relaxed);
+    let (mut frame, mut depth, mut mixed) = (unsafe { innermost_frame_tried() }, 0, 0);
+    while frame != 0 && depth < most {
+        unsafe {
+            if *((frame + owner) as *const u8) < first_foreign_owner {
+                mixed = mix(mixed, *((frame + instruction) as *const u64));
+                depth += 1;
+            }
+            frame = *((frame + previous) as *const u64);
+        }
+    }
+    mixed | 1
 }
 
 /// The innermost frame and the address of its instruction, where that frame is the program's.
@@ -167,7 +226,7 @@ pub fn innermost_with_instruction() -> Option<(Spot, u64)> {
 /// Let [`innermost_instruction`] be used once frames have been read with care often enough.
 fn try_quick() {
     if MISREAD.load(Ordering::Relaxed) > 0 {
-        IS_TRIED.store(false, Ordering::Relaxed);
+        distrust();
         return;
     }
     let (Some(layout), Some(api)) = (LAYOUT.get(), api()) else {
@@ -176,13 +235,21 @@ fn try_quick() {
     let [Some(first), second] = layout.to_frame else {
         return;
     };
-    QUICK.get_or_init(|| Quick {
-        thread_state: api.thread_state,
-        steps: [first, second.unwrap_or(0)],
-        has_two: second.is_some(),
-        instruction: layout.instruction,
-    });
-    IS_TRIED.store(true, Ordering::Relaxed);
+    QUICK
+        .thread_state
+        .store(api.thread_state as usize, Ordering::Relaxed);
+    QUICK.steps[0].store(first, Ordering::Relaxed);
+    QUICK.steps[1].store(second.unwrap_or(0), Ordering::Relaxed);
+    QUICK.has_two.store(second.is_some(), Ordering::Relaxed);
+    QUICK
+        .instruction
+        .store(layout.instruction, Ordering::Relaxed);
+    QUICK.previous.store(layout.previous, Ordering::Relaxed);
+    QUICK.owner.store(layout.owner, Ordering::Relaxed);
+    QUICK
+        .first_foreign_owner
+        .store(layout.first_foreign_owner, Ordering::Relaxed);
+    IS_TRIED.store(true, Ordering::Release);
 }
 
 /// The innermost frame of the program in this thread.

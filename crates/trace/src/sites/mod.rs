@@ -10,4 +10,4 @@ pub mod chain;
 pub mod scan;
 mod table;
 
-pub use table::{Answer, Site, Verdict, classify, learn};
+pub use table::{Answer, Site, Verdict, classify, learn, recall};

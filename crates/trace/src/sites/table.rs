@@ -89,27 +89,40 @@ pub enum Answer {
     Unclear,
 }
 
-/// A verdict that holds for so many calls more from the same place, with the caller's where one is not enough.
+/// Callers that a verdict may depend on.
+const REMEMBERED: usize = 2;
+
+/// A verdict that holds for so many calls more from the same place, with those of its callers where one is not enough.
 #[derive(Clone, Copy)]
 struct Verdicts {
     address: u64,
-    /// To the caller's return address, and that; 0 where it does not matter.
-    step: u32,
+    /// Return addresses of its callers, and how far each is from the call's own; 0 where it does not matter.
+    callers: [u64; REMEMBERED],
+    steps: [u32; REMEMBERED],
     left: u32,
-    caller: u64,
     kind: u8,
     serves: bool,
 }
 
 const NO_VERDICT: Verdicts = Verdicts {
     address: 0,
-    step: 0,
+    callers: [0; REMEMBERED],
+    steps: [0; REMEMBERED],
     left: 0,
-    caller: 0,
     kind: 0,
     serves: false,
 };
 const VERDICTS: usize = 256;
+
+/// The return address of a caller; 0 where it does not matter.
+#[inline(always)]
+fn read_caller(at: u64, step: u32) -> u64 {
+    if step == 0 {
+        0
+    } else {
+        unsafe { *((at + u64::from(step)) as *const u64) }
+    }
+}
 
 struct Known(UnsafeCell<[Verdicts; VERDICTS]>);
 
@@ -125,41 +138,40 @@ fn find_verdict(address: u64, caller: u64) -> &'static mut Verdicts {
     &mut known[((address >> 1) ^ (caller >> 3)) as usize % VERDICTS]
 }
 
-/// Say what is known of a call whose return address is at `at` on the stack.
+/// Say whether a call whose return address is at `at` on the stack serves a container's table, where that is remembered.
 #[inline(always)]
-pub fn classify(kind: Kind, at: u64) -> Verdict {
-    let read = |place: u64| unsafe { *(place as *const u64) };
-    let address = read(at);
+pub fn recall(kind: Kind, at: u64) -> Option<bool> {
+    let address = unsafe { *(at as *const u64) };
     let alone = find_verdict(address, 0);
-    let known = if alone.address == address && alone.step > 0 {
-        find_verdict(address, read(at + u64::from(alone.step)))
+    let known = if alone.address == address && alone.steps[0] > 0 {
+        find_verdict(address, read_caller(at, alone.steps[0]))
     } else {
         alone
     };
-    if known.address == address
-        && known.kind == kind as u8
-        && known.left > 0
-        && (known.step == 0 || known.caller == read(at + u64::from(known.step)))
-    {
+    let [step, further] = known.steps;
+    let has_its_callers = step == 0
+        || (known.callers[0] == read_caller(at, step)
+            && (further == 0 || known.callers[1] == read_caller(at, further)));
+    if known.address == address && known.kind == kind as u8 && known.left > 0 && has_its_callers {
         known.left -= 1;
-        return if known.serves {
-            Verdict::Is
-        } else {
-            Verdict::Not
-        };
+        return Some(known.serves);
     }
-    classify_slowly(kind, at)
+    None
+}
+
+/// Say what is known of a call whose return address is at `at` on the stack.
+#[inline(always)]
+pub fn classify(kind: Kind, at: u64) -> Verdict {
+    match recall(kind, at) {
+        Some(true) => Verdict::Is,
+        Some(false) => Verdict::Not,
+        None => classify_slowly(kind, at),
+    }
 }
 
 /// Keep a verdict until its chain is to be asked again; calls until then are taken as made.
-fn keep_verdict(kind: Kind, at: u64, step: u32, serves: bool, entry: &mut Entry) {
-    let read = |place: u64| unsafe { *(place as *const u64) };
-    let address = read(at);
-    let caller = if step == 0 {
-        0
-    } else {
-        read(at + u64::from(step))
-    };
+fn keep_verdict(kind: Kind, at: u64, steps: [u32; REMEMBERED], serves: bool, entry: &mut Entry) {
+    let address = unsafe { *(at as *const u64) };
     let due = entry.calls.max(ASK_AGAIN - 1).saturating_add(1);
     let left = due
         .checked_next_power_of_two()
@@ -170,16 +182,16 @@ fn keep_verdict(kind: Kind, at: u64, step: u32, serves: bool, entry: &mut Entry)
     entry.calls += left;
     let verdict = Verdicts {
         address,
-        step,
+        callers: steps.map(|step| read_caller(at, step)),
+        steps,
         left,
-        caller,
         kind: kind as u8,
         serves,
     };
-    *find_verdict(address, caller) = verdict;
-    if step > 0 {
+    *find_verdict(address, verdict.callers[0]) = verdict;
+    if steps[0] > 0 {
         let alone = find_verdict(address, 0);
-        if alone.address != address || alone.step != step {
+        if alone.address != address || alone.steps[0] != steps[0] {
             // Leads to those of its callers.
             *alone = Verdicts { left: 0, ..verdict };
         }
@@ -193,7 +205,7 @@ fn forget_verdicts() {
 #[inline(never)]
 fn classify_slowly(kind: Kind, at: u64) -> Verdict {
     let (entries, used) = unsafe { &mut *TABLE.0.get() };
-    let (first, mut step) = (at, 0);
+    let (first, mut steps) = (at, [0; REMEMBERED]);
     let mut at = at;
     let mut key = kind as u64 + 1;
     for level in 0..MOST_LEVELS as u8 {
@@ -210,15 +222,17 @@ fn classify_slowly(kind: Kind, at: u64) -> Verdict {
             State::Is | State::Not if is_due => return Verdict::Ask(site),
             State::Is | State::Not => {
                 let serves = entry.state == State::Is;
-                // The verdict of a third caller and beyond is looked up each time.
-                if level < 2 {
-                    keep_verdict(kind, first, step, serves, entry);
+                // What depends on callers further out is looked up each time.
+                if usize::from(level) <= REMEMBERED {
+                    keep_verdict(kind, first, steps, serves, entry);
                 }
                 return if serves { Verdict::Is } else { Verdict::Not };
             }
             State::Deeper => {
-                step = entry.step;
                 at += u64::from(entry.step);
+                if let Some(step) = steps.get_mut(usize::from(level)) {
+                    *step = (at - first) as u32;
+                }
             }
         }
     }
@@ -355,6 +369,10 @@ mod tests {
             assert!(!answer(Kind::Dict, &create, Answer::FromNothing));
         }
         assert_eq!(ask(Kind::Dict, &create), Verdict::Not);
+        // Remembered for these callers, not for another further out.
+        let recalled = |stack: &[u64; 16]| recall(Kind::Dict, stack.as_ptr() as u64);
+        assert_eq!(recalled(&create), Some(false));
+        assert_eq!(recalled(&stack(&[0x5000, 0x6500, 0x7700])), None);
 
         // What is trusted is asked again, and the answer counts.
         let asked = (0..4 * ASK_AGAIN)

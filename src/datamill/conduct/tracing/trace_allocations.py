@@ -17,6 +17,7 @@ from datamill.allocators.ledger import (
 from datamill.allocators.served import ServedRequests
 from datamill.allocators.trace import AllocationTrace
 from datamill.conduct.tracing.read_lines import read_lines_of_places
+from datamill.conduct.tracing.unseen_programs import find_unseen_programs
 from datamill.execution.tracing.traced_program import opening_ledger, run_traced
 from datamill.execution.tracing.tracer import find_tracer
 
@@ -71,7 +72,7 @@ def trace_allocations(
         status = run_traced(command, tracer, path, look=look_now, every_s=_LOOK_EVERY_S)
         lines = read_lines_of_places(list_native_places(ledger))
         return TracedProgram(
-            read_ledger(ledger, lines),
+            read_ledger(ledger, lines, find_unseen_programs(ledger, command, tracer)),
             status,
             read_latencies(ledger, lines) if latencies and not served else None,
             read_served_requests(ledger) if served else None,
