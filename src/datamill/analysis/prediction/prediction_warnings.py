@@ -29,8 +29,8 @@ def collect_warnings(found: Predictions) -> tuple[str, ...]:
         response = found.observations.response
         warnings.append(
             tell(
-                f"intervals reach below zero, and no measured {response} does: the model takes the spread to be "
-                "the same at all levels. Where it grows with the response, model the logarithm of that: "
+                f"intervals reach below zero, and no measured {response} does: the model takes the spread to "
+                "be the same at all levels. Where it grows with the response, model the logarithm of that: "
                 f"{argument('scale', f'{response}=log')}"
             )
         )
