@@ -92,12 +92,12 @@ def gather_rounds(experiment: Experiment, design: Design, table: pl.DataFrame) -
 def find_machine_levels(design: Design, rows: pl.DataFrame) -> dict[int, float]:
     """Return the level of the machine of each design point; empty unless there are several machines.
 
-    A machine's level is the geometric mean over its design points, each by the mean of its values so far, times
-    one factor for all machines, with which design points have 100% of their machine's level on average. Rounds
-    are then taken for independent given the levels. That these are estimated from the same rounds is of no
-    account where the machines agree on the ratio of the packages. Where they do not it adds to the variance of
-    a package's mean the square of half the difference of the logarithms, hardly anything up to ±20%. Values
-    that are not all positive have no levels.
+    A machine's level is the geometric mean over its design points, each by the mean of its values so far,
+    times one factor for all machines, with which design points have 100% of their machine's level on
+    average. Rounds are then taken for independent given the levels. That these are estimated from the
+    same rounds is of no account where the machines agree on the ratio of the packages. Where they do not
+    it adds to the variance of a package's mean the square of half the difference of the logarithms,
+    hardly anything up to ±20%. Values that are not all positive have no levels.
     """
     crossed = any(factor.name == MACHINE_FACTOR for factor in design.crossed)
     if not crossed or not rows.height or rows.filter(pl.col("value") <= 0).height:

@@ -144,7 +144,7 @@ def test_a_round_over_machines_has_each_in_percent_of_its_own_level_so_that_all_
 
     rounds = gather_fleet(score)
     assert rounds.numbers == (1, 2, 3)
-    # The geometric means are √2 and 40/√2, of which packages have 1/√2, √2, √2 and 1/√2: alike, and so at 100%.
+    # The geometric means are √2 and 40/√2, of which packages have 1/√2, √2, √2 and 1/√2: alike, so 100%.
     assert rounds.values == pytest.approx(np.full((3, 2), 100.0))
 
 
