@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from acceptance.conftest import Command, assert_refused
-from acceptance.fleet.fleets import LocalFleet
+from acceptance.fleet.fleets import LocalFleet, find_bundle
 from integration.hostile.packages.guest_trials import make_guest_host
 
 from datamill.guests import GuestUnavailableError
@@ -88,7 +88,7 @@ def test_a_trial_in_a_guest_goes_from_a_file_over_a_fleet_to_its_record(
     fetched = datamill("fetch", "1")
     assert fetched.returncode == 0, fetched.stdout + fetched.stderr
 
-    folder = datamill.folder / "strangers-1"
+    folder = find_bundle(datamill.folder, 1)
     bundle = open_bundle(folder)
     records = bundle.read_records()
     assert len(count_trials_once(records).counted) == 2
@@ -119,7 +119,7 @@ def test_a_build_made_in_a_guest_is_profiled_in_another_before_others_measure_it
     fetched = datamill("fetch", "1")
     assert fetched.returncode == 0, fetched.stdout + fetched.stderr
 
-    folder = datamill.folder / "profiled-1"
+    folder = find_bundle(datamill.folder, 1)
     (profile,) = json.loads((folder / "profiles.json").read_text())
     assert profile["machine"] == "able"
     built_in, profiled_in = (folder / profile["file"]).read_text().splitlines()

@@ -30,7 +30,7 @@ NOT_EXECUTED = {
     ),
     "measures for minutes": (
         *("run fingerprint", "platforms predict here", "run screen.toml", "run --after-screening"),
-        *("run e.toml", "worker noise"),
+        *("run e.toml", "worker noise", "run compression.toml", "predict compression"),
     ),
     "times programs that the page does not have, until it is sure": (
         "time 'a' 'b'",

@@ -125,6 +125,15 @@ def test_lost_trials_do_not_tilt_the_levels_of_machines() -> None:
         assert levels[name] / seconds == pytest.approx(1.25, rel=0.01)
 
 
+def test_all_trials_have_a_hundred_percent_of_their_machines_mean_however_unlike_these_are() -> None:
+    ratios = {"atom": 0.2, "xeon": 1.0, "cortex": 5.0, "epyc": 1.0}
+    experiment, design, table, _ = make_fleet_study(ratios, seed=7)
+    related = relate_to_machines(experiment, design, table).table
+    cells = related.group_by("package", "aslr", "machine").agg(pl.col("value").mean())
+    assert cells["value"].mean() == pytest.approx(100.0)
+    assert cells["value"].std() > 30
+
+
 def test_welchs_test_errs_as_often_as_it_says() -> None:
     rng = np.random.default_rng(8)
     scales, sizes = np.array([1.0, 3.0, 0.5, 10.0]), np.array([6, 12, 8, 20])

@@ -235,6 +235,26 @@ def test_what_only_a_policy_names_excludes_nobody() -> None:
     )
 
 
+def test_what_a_screening_cannot_look_at_is_said_once_with_who_lacks_it() -> None:
+    lacking = {
+        name: FactorOffer(name, "build", (), reason="nothing is built") for name in ("link_order", "pie")
+    }
+    has = offer("default", "10928", "0", name="env_padding") | offer(
+        "other", "batch", name="scheduler_policy"
+    )
+    alone = offer("on", name="ksm")
+    experiment = parse_experiment(
+        HEAD.replace("replicates", 'design = "screening"\nreplicates') + '[coverage]\nmachine = "100%"\n',
+        name="experiment.toml",
+    )
+    found = plan_fleet(experiment, [replace(FLEET[0], offers=has | lacking | alone)])
+    (said,) = [text for text in found.warnings if "not screened" in text]
+    assert said.startswith("not screened, since a machine does not offer it: ")
+    assert "link_order and pie (intel-1: nothing is built)" in said
+    assert "ksm (intel-1: it is not among its levels)" in said
+    assert not any("[nuisance]" in text for text in found.warnings)
+
+
 def test_spares_are_like_those_for_whom_they_stand_by_as_far_as_there_are() -> None:
     found = plan('[fleet]\nredundancy = 1\n[coverage]\nmachine = 1\n[constraints]\ncpu_model = "Xeon"\n')
     assert (name_all(found.chosen), name_all(found.spares)) == (["intel-2"], ["intel-1"])

@@ -32,6 +32,15 @@ def test_a_clean_record_gives_no_warning() -> None:
     assert list_warnings([make_record("t1"), make_record("t2")]) == ()
 
 
+def test_a_notice_is_counted_among_the_trials_of_its_package() -> None:
+    told = "run.sh inherited niceness 10."
+    records = [make_record(f"t{n}", package="gzip", notices=(told,)) for n in range(2)]
+    records += [make_record("t3", package="bzip2", notices=(told,)), make_record("t4", package="bzip2")]
+    warnings = list_warnings(records)
+    assert f"all trials of package gzip: {told}" in warnings
+    assert f"1 of 2 trials of package bzip2: {told}" in warnings
+
+
 def test_processes_left_behind_are_reported() -> None:
     assert (
         "left processes behind in 1 trials"

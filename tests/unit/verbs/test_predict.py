@@ -128,6 +128,18 @@ def test_the_logarithm_of_the_response_predicts_its_median() -> None:
     assert "the median of seconds" in result.lead[0]
 
 
+def test_an_interval_that_no_measured_value_allows_is_warned_of() -> None:
+    def list_warnings(noise: float, **asked: object) -> list[str]:
+        table = make_table(noise=noise).filter(pl.col("seconds") > 0)
+        found = datamill.predict(table, at={"size": "30MB", "package": "a"}, **ASKED, **asked).found
+        return [text for text in found.warnings if "reach below zero" in text]
+
+    (said,) = list_warnings(3.0)
+    assert 'scale={"seconds": "log"}' in said
+    assert not list_warnings(0.3)
+    assert not list_warnings(3.0, scale={"seconds": "log"})
+
+
 def test_blocks_are_averaged_over() -> None:
     table = make_table().with_columns(day=pl.Series(["mon", "tue"] * 24))
     shifted = table.with_columns(

@@ -247,6 +247,24 @@ pub mod tests {
     }
 
     #[test]
+    fn what_cannot_be_noted_is_not_given_up() {
+        let abandoned = Abandoned::new("unnoted");
+        // Where the note is drafted there is a folder, which not even root writes as a file.
+        fs::create_dir(given_up_file(&abandoned.other).with_extension("draft")).unwrap();
+        let settled = settle_abandoned(&abandoned.host, true);
+        assert!(settled.given_up.is_empty(), "{settled:?}");
+        assert!(
+            settled.restored.left[0].contains("cannot be given up"),
+            "{settled:?}"
+        );
+        assert!(
+            abandoned.is_named_in(&settled.restored.left[0]),
+            "{settled:?}"
+        );
+        assert!(!Journal::is_empty(&abandoned.other));
+    }
+
+    #[test]
     fn nothing_is_given_up_unasked_and_nothing_that_can_be_undone() {
         let abandoned = Abandoned::new("kept");
         assert!(settle_abandoned(&abandoned.host, false).given_up.is_empty());

@@ -25,6 +25,15 @@ def collect_warnings(found: Predictions) -> tuple[str, ...]:
         warnings.append(
             f"{names} has two levels only: whether the response bends between them cannot be seen{differs}"
         )
+    if _reach_below_zero(found):
+        response = found.observations.response
+        warnings.append(
+            tell(
+                f"intervals reach below zero, and no measured {response} does: the model takes the spread to "
+                "be the same at all levels. Where it grows with the response, model the logarithm of that: "
+                f"{argument('scale', f'{response}=log')}"
+            )
+        )
     if found.observations.cells.builds is not None:
         warnings.append(
             "design points share builds, and this model takes all observations for independent: its "
@@ -34,6 +43,12 @@ def collect_warnings(found: Predictions) -> tuple[str, ...]:
     # What is left between a cell's own planes is part of the misfit, which is told already.
     warnings += [text for text in more if not (found.slopes and "lack of fit" in text)]
     return tuple(dict.fromkeys(warnings))
+
+
+def _reach_below_zero(found: Predictions) -> bool:
+    cells = found.observations.cells
+    lowest = min(min(item.value.low, item.new.low) for item in found.predictions)
+    return lowest < 0 < cells.origin + float(cells.values.min())
 
 
 def _warn_of_misfit(found: Predictions, misfit: Misfit) -> list[str]:

@@ -92,11 +92,12 @@ def gather_rounds(experiment: Experiment, design: Design, table: pl.DataFrame) -
 def find_machine_levels(design: Design, rows: pl.DataFrame) -> dict[int, float]:
     """Return the level of the machine of each design point; empty unless there are several machines.
 
-    A machine's level is the geometric mean over its design points, each by the mean of its values so far.
-    Rounds are then taken for independent given the levels. That these are estimated from the same rounds is
-    of no account where the machines agree on the ratio of the packages. Where they do not it adds to the
-    variance of a package's mean the square of half the difference of the logarithms, hardly anything up to
-    ±20%. Values that are not all positive have no levels.
+    A machine's level is the geometric mean over its design points, each by the mean of its values so far,
+    times one factor for all machines, with which design points have 100% of their machine's level on
+    average. Rounds are then taken for independent given the levels. That these are estimated from the
+    same rounds is of no account where the machines agree on the ratio of the packages. Where they do not
+    it adds to the variance of a package's mean the square of half the difference of the logarithms,
+    hardly anything up to ±20%. Values that are not all positive have no levels.
     """
     crossed = any(factor.name == MACHINE_FACTOR for factor in design.crossed)
     if not crossed or not rows.height or rows.filter(pl.col("value") <= 0).height:
@@ -105,13 +106,12 @@ def find_machine_levels(design: Design, rows: pl.DataFrame) -> dict[int, float]:
         trial.point: trial.levels[MACHINE_FACTOR] for trial in design.trials if trial.purpose == "question"
     }
     logs: dict[str, list[float]] = defaultdict(list)
-    for point, mean in rows.group_by("point").agg(pl.col("value").mean()).iter_rows():
+    means = dict(rows.group_by("point").agg(pl.col("value").mean()).sort("point").iter_rows())
+    for point, mean in means.items():
         logs[machine_of[point]].append(math.log(mean))
-    return {
-        point: math.exp(math.fsum(logs[machine]) / len(logs[machine]))
-        for point, machine in machine_of.items()
-        if machine in logs
-    }
+    levels = {machine: math.exp(math.fsum(own) / len(own)) for machine, own in logs.items()}
+    factor = math.fsum(mean / levels[machine_of[point]] for point, mean in means.items()) / len(means)
+    return {point: factor * levels[machine] for point, machine in machine_of.items() if machine in levels}
 
 
 def _find_step(rows: pl.DataFrame, package: str, levels: Mapping[int, float]) -> float:

@@ -60,11 +60,11 @@ def queue(context: click.Context, as_json: bool, url: str | None, key: str | Non
 def _say(found: FleetQueue) -> str:
     if not found.experiments:
         return "Nothing waits: every experiment has ended."
-    waits = count_nouns(len(found.experiments), "experiment")
-    verb = "has" if len(found.experiments) == 1 else "have"
-    return (
-        f"{waits} {verb} not ended; {count_nouns(len(found.users), 'user')} wait for machines or have some."
-    )
+    experiments = count_nouns(len(found.experiments), "experiment")
+    have = "has" if len(found.experiments) == 1 else "have"
+    users = count_nouns(len(found.users), "user")
+    wait = "waits for machines or has some" if len(found.users) == 1 else "wait for machines or have some"
+    return f"{experiments} {have} not ended; {users} {wait}."
 
 
 def _tabulate_users(users: tuple[QueuedUser, ...]) -> Table:
@@ -124,6 +124,8 @@ def tabulate_stages(experiments: Sequence[tuple[str, Sequence[StageLine]]]) -> T
 def _say_when(item: QueuedExperiment) -> str:
     if item.under_way:
         return "under way"
+    if item.state == "held":
+        return "when released"
     return "no telling" if item.begins_s is None else f"in about {format_duration(item.begins_s)}"
 
 

@@ -13,6 +13,7 @@ from datamill.design.fleet.reboots import REBOOT_FACTOR, asks_for_reboots, offer
 from datamill.experiment.experiment import Constraints, Experiment, FactorChoice
 from datamill.experiment.factors.catalogue import BACKGROUND_LOAD, FACTORS, NO_LOAD
 from datamill.experiment.factors.offers import Offers, find_unlisted_level, list_asked_levels
+from datamill.experiment.messages.phrases import join_names
 from datamill.experiment.quantities import format_clock, format_size
 from datamill.protocol.offers import FactorOffer, MissingLevel
 
@@ -135,8 +136,11 @@ def share_offers(
     """
     shared: dict[str, FactorOffer] = {}
     dropped: set[str] = set()
+    unscreened: dict[tuple[str, str], list[str]] = {}
     warnings: list[str] = []
     asked = {name: has for name, has in offers.items() if has}
+    # There the policy is the screening itself: it takes what machines have, and nobody asked for more.
+    is_screening = experiment.design.kind == "screening"
     for choice in experiment.choices:
         having = {worker: has[choice.name] for worker, has in asked.items() if choice.name in has}
         if not having:
@@ -144,9 +148,16 @@ def share_offers(
         first = next(iter(having.values()))
         if choice.by_policy:
             lost = _find_lost_policy(experiment, choice, having)
-            if lost:
+            if lost is not None:
                 dropped.add(choice.name)
-                warnings.append(f"{choice.name} is left as it is, whatever [nuisance] says: {lost}.")
+                worker, what, reason = lost
+                if is_screening:
+                    unscreened.setdefault((worker, reason), []).append(choice.name)
+                else:
+                    warnings.append(
+                        f"{choice.name} is left as it is, whatever [nuisance] says: {worker} does not offer "
+                        f"{what} ({reason})."
+                    )
                 continue
         union = list(dict.fromkeys(level for offer in having.values() for level in offer.levels))
         lacking = {level: [w for w, offer in having.items() if level not in offer.levels] for level in union}
@@ -163,19 +174,24 @@ def share_offers(
                 for level, workers in lacking.items()
                 if workers
             ]
+    if unscreened:
+        told = (f"{join_names(names)} ({worker}: {reason})" for (worker, reason), names in unscreened.items())
+        warnings.append(f"not screened, since a machine does not offer it: {'; '.join(told)}.")
     nuisance = tuple(choice for choice in experiment.nuisance if choice.name not in dropped)
     return replace(experiment, nuisance=nuisance), shared, warnings
 
 
-def _find_lost_policy(experiment: Experiment, choice: FactorChoice, having: Mapping[str, FactorOffer]) -> str:
-    """Which worker lacks what a policy names, and why; empty when all have it."""
+def _find_lost_policy(
+    experiment: Experiment, choice: FactorChoice, having: Mapping[str, FactorOffer]
+) -> tuple[str, str, str] | None:
+    """Return a worker that lacks what a policy names, what it lacks, and why; None when all have it."""
     for worker, offer in having.items():
         if not offer.levels:
-            return f"{worker} does not offer it ({offer.reason or 'it has no level of it'})"
+            return worker, "it", offer.reason or "it has no level of it"
         missing = find_missing_level(experiment, choice, offer)
         if missing is not None:
-            return f'{worker} does not offer level "{missing.level}" ({missing.reason})'
-    return ""
+            return worker, f'level "{missing.level}"', missing.reason
+    return None
 
 
 def _spell_workers(workers: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from datamill.analysis.answer.machines.machine_by_machine import Agreement, MachineByMachine, OneMachine
-from datamill.analysis.levels.comparison import PairComparison
+from datamill.analysis.answer.response import ResponseAnalysis
+from datamill.analysis.levels.comparison import PackageMean, PairComparison
 from datamill.experiment.experiment import Response
 from datamill.experiment.messages.numbers import (
     count_decimals,
@@ -29,7 +30,7 @@ from datamill.report.machines.factors import (
 )
 from datamill.report.tables.table import Table, build_table
 from datamill.report.words.answer import Answer
-from datamill.report.words.scales import Scale, choose_scale, round_interval
+from datamill.report.words.scales import Scale, choose_scale, format_interval, round_interval
 
 #: Machines that a sentence names.
 _MOST_NAMED = 5
@@ -55,7 +56,7 @@ def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bo
     """Return the answer as one over several machines: whether they agree, and what each says by itself."""
     count = len(found.machines)
     headline = f"On the average of {count} machines, {_lower(answer.headline)}"
-    details = (*phrase_machines(found), *phrase_factors(found.factors))
+    details = (*_phrase_means(found), *phrase_machines(found), *phrase_factors(found.factors))
     opposed = list_opposed(found)
     if opposed:
         details = (headline, *details)
@@ -86,6 +87,26 @@ def phrase_machines(found: MachineByMachine) -> tuple[str, ...]:
         sentences.append(_phrase_agreement(agreement))
         sentences += _phrase_verdicts(agreement.package, agreement.baseline, found)
     return tuple(sentences)
+
+
+def _phrase_means(found: MachineByMachine) -> tuple[str, ...]:
+    """Say what a package that is alone has on each machine; empty where packages or machines are too many."""
+    alone = _list_alone(found)
+    if not alone or len(alone) > _MOST_NAMED:
+        return ()
+    spelled = []
+    for name, analysis, mean in alone:
+        scale = choose_scale(analysis.response.unit, mean.value.estimate)
+        spelled.append(f"{format_interval(mean.value, scale, analysis.confidence)} on {name}")
+    return (f"Mean {alone[0][1].response.name} by machine: {', '.join(spelled)}.",)
+
+
+def _list_alone(found: MachineByMachine) -> list[tuple[str, ResponseAnalysis, PackageMean]]:
+    """The mean of each machine that has one, where no machine compares packages."""
+    known = [(item.name, item.analysis) for item in found.machines if item.analysis is not None]
+    if any(analysis.comparison is not None for _, analysis in known):
+        return []
+    return [(name, analysis, analysis.mean) for name, analysis in known if analysis.mean is not None]
 
 
 def _phrase_agreement(agreement: Agreement) -> str:
@@ -168,17 +189,23 @@ def view_machines(
     `levels` are those that other figures are relative to, None where they are not.
     """
     rows = []
+    alone = bool(_list_alone(found))
     for machine in found.machines:
-        rows += _list_rows(machine, response, None if levels is None else levels.get(machine.name))
+        level_of = None if levels is None else levels.get(machine.name)
+        rows += _list_rows(machine, response, level_of, alone=alone)
     some = next((it.analysis for it in found.machines if it.analysis is not None), None)
     level = format_level(found.confidence if some is None else some.confidence)
-    headers = ("machine", "package", "n", "mean", "against", "departure (interval)", "by itself")
-    note = (
-        f"Means are in {response.name}'s own unit. Intervals are {level} ones and verdicts are for alpha = "
-        f"{format_figures(found.alpha / len(found.machines), 2)}, adjusted for {len(found.machines)} "
-        "machines. Whether "
-        "machines agree is judged by Welch's test on the logarithms of their ratios."
-    )
+    adjusted = f"adjusted for {len(found.machines)} machines"
+    if alone:
+        headers: tuple[str, ...] = ("machine", "package", "n", "mean", f"{level} interval")
+        note = f"Means are in {response.name}'s own unit. Intervals are {adjusted}."
+    else:
+        headers = ("machine", "package", "n", "mean", "against", "departure (interval)", "by itself")
+        note = (
+            f"Means are in {response.name}'s own unit. Intervals are {level} ones and verdicts are for alpha "
+            f"= {format_figures(found.alpha / len(found.machines), 2)}, {adjusted}. Whether machines agree "
+            "is judged by Welch's test on the logarithms of their ratios."
+        )
     if levels is not None:
         note += (
             " All other figures of this response are relative to the machine: 100% is its mean over "
@@ -198,25 +225,33 @@ def view_machines(
     )
 
 
-def _list_rows(machine: OneMachine, response: Response, level: float | None) -> list[tuple[str, ...]]:
+def _list_rows(
+    machine: OneMachine, response: Response, level: float | None, *, alone: bool
+) -> list[tuple[str, ...]]:
     analysis = machine.analysis
     if analysis is not None and analysis.comparison is None and analysis.mean is not None:
         only = analysis.mean
-        shown = _spell_mean(only.value.estimate, response.unit)
-        return [(machine.name, only.package, format_count(only.n), shown, "", "", "")]
+        scale = choose_scale(response.unit, only.value.estimate)
+        shown = round_interval(only.value, scale.factor)
+        mean = f"{shown.estimate} {scale.unit}".strip()
+        row = (machine.name, only.package, format_count(only.n), mean)
+        return [(*row, shown.ends) if alone else (*row, "", "", "")]
     if analysis is None or analysis.comparison is None:
-        shown = "–" if level is None else _spell_mean(level, response.unit)
-        return [(machine.name, "", "–", shown, "", "–", machine.problem or "no comparison")]
+        mean = "–" if level is None else _spell_mean(level, response.unit)
+        row = (machine.name, "", "–", mean)
+        return [
+            (*row, machine.problem or "–") if alone else (*row, "", "–", machine.problem or "no comparison")
+        ]
     pairs = {pair.package: pair for pair in analysis.comparison.pairs}
     rows: list[tuple[str, ...]] = []
     for item in analysis.comparison.means:
-        mean = item.value.estimate
-        row = (machine.name, item.package, format_count(item.n), _spell_mean(mean, response.unit))
+        size = item.value.estimate
+        row = (machine.name, item.package, format_count(item.n), _spell_mean(size, response.unit))
         pair = pairs.get(item.package)
         if pair is None:
             rows.append((*row, "", "", ""))
         else:
-            scale = choose_scale(response.unit, mean)
+            scale = choose_scale(response.unit, size)
             rows.append((*row, pair.baseline, _spell_departure(pair, scale), pair.verdict))
     return rows
 

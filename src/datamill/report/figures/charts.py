@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +28,8 @@ _SALTIRE = "M-1,-1L1,1M-1,1L1,-1"
 _DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4))
 #: Points beyond the whiskers that one figure shows.
 MOST_POINTS = 400
+#: Pixels of a panel that stands above others.
+_ROW_HEIGHT = 140
 #: From this ratio of the largest to the smallest value on, a linear axis hides what is small.
 _LOG_RATIO = 50.0
 #: Numbers in tooltips: five figures, never an exponent.
@@ -171,7 +175,10 @@ def chart_boxes(
         "scale": {"paddingInner": 0.35, "paddingOuter": 0.25},
     }
     color = {"value": choose_mark(0).color} if one_color else _color("x", order)
-    y_first = {**_number("lowWhisker", title), "scale": scale, "axis": axis}
+    height = 210 if len(rows) == 1 else _ROW_HEIGHT
+    # Titles of rows stand above each other, and must not reach into the next row.
+    titled: str | list[str] = title if len(rows) == 1 else _break_lines(title, height)
+    y_first = {**_number("lowWhisker"), "title": titled, "scale": scale, "axis": axis}
     tooltip = [
         {"field": "x", "type": "nominal", "title": "group"},
         *_name_numbers(
@@ -221,7 +228,7 @@ def chart_boxes(
                 "encoding": {"x": x, "y": _number("mean"), "color": {"value": INK}, "tooltip": tooltip},
             }
         )  # fmt: skip
-    panel_chart: Chart = {"layer": marks, "width": panel, "height": 210 if len(rows) == 1 else 140}
+    panel_chart: Chart = {"layer": marks, "width": panel, "height": height}
     if len(columns) == 1 and not _fits(order, panel):
         # Long names stand beside lying boxes, in whole.
         panel_chart = _lay_down(panel_chart, max(90, 34 * len(order)), panel)
@@ -233,7 +240,11 @@ def chart_boxes(
         header = {**style, "labelFontSize": 12, "labelLimit": panel_chart["width"]}
         facets["column"] = _facet("column", columns, column_title, header)
     if len(rows) > 1:
-        header = {**style, "labelAngle": -90, "labelFontSize": 11, "labelLimit": panel_chart["height"]}
+        names = {row: _break_lines(apply_short_names(row), panel_chart["height"]) for row in rows}
+        header = {
+            **style, "labelAngle": -90, "labelFontSize": 11, "labelLimit": panel_chart["height"],
+            "labelLineHeight": 13, "labelExpr": f"{json.dumps(names)}[datum.label] || (datum.label)",
+        }  # fmt: skip
         facets["row"] = _facet("row", rows, row_title, header)
     if not facets:
         return {"data": {"values": values}, **panel_chart}, left_out
@@ -339,6 +350,12 @@ def chart_effect(
     ]
     chart = {"data": {"values": values}, "layer": layers, "width": width, "height": 190}
     return let_choose(chart, "group", groups)
+
+
+def _break_lines(text: str, pixels: float) -> list[str]:
+    """Break a text between words into two lines at most that a panel of so many pixels has room for."""
+    letters = max(8, int(pixels / 7))
+    return textwrap.wrap(text, letters, break_long_words=False, max_lines=2, placeholder=" …") or [""]
 
 
 def _fits(labels: Sequence[str], width: float) -> bool:

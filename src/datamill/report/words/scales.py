@@ -164,7 +164,8 @@ def round_shares(value: Bounded) -> RoundedInterval:
 
 def format_interval(value: Interval, scale: Scale, confidence: float, *, signed: bool = False) -> str:
     """An estimate with unit and interval, such as `12.34 MB/s (95% interval 12.20 to 12.48)`."""
-    unit = f" {scale.unit}" if scale.unit else ""
+    # A percentage of something, such as "% of its machine's mean", stands at its number as others do.
+    unit = "" if not scale.unit else scale.unit if scale.unit.startswith("%") else f" {scale.unit}"
     return round_interval(value, scale.factor, signed=signed).phrase(unit, format_level(confidence))
 
 

@@ -102,9 +102,9 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
     isolation: Counter[tuple[str, str]] = Counter()
     guests: Counter[str] = Counter()
     waits: list[QuietFacts] = []
-    trials = 0
+    trials: Counter[str] = Counter()
     for record in records:
-        trials += 1
+        trials[record.package] += 1
         for factor in record.factors if record.outcome == "completed" else ():
             key = (factor.name, record.package)
             asked[key] += 1
@@ -149,11 +149,12 @@ def list_warnings(records: Iterable[TrialRecord], *, used_names: Collection[str]
             "needs less than the worker that starts it"
         )
     for (package, notice), count in notices.most_common(10):
-        warnings.append(f"package {package}, {count} of {trials} trials: {notice}")
+        own = "all trials" if count == trials[package] else f"{count} of {trials[package]} trials"
+        warnings.append(f"{own} of package {package}: {notice}")
     if len({kind for kind, _ in isolation}) > 1:
         kinds = ", ".join(f"{kind} in {count}" for (kind, _), count in isolation.most_common())
         warnings.append(f"trials were not all kept apart from the host in the same way: {kinds}")
-    warnings += _tell_waits(waits, trials)
+    warnings += _tell_waits(waits, trials.total())
     if len(guests) > 1:
         told = ", ".join(f"{guest} in {count}" for guest, count in guests.most_common())
         warnings.append(

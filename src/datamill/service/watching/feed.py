@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from datamill.protocol.api.events import EndNews, ProgressNews
+from datamill.service.coordinator.experiments.follow_ups import awaits_follow_up
 from datamill.service.models import FleetExperiment
 from datamill.service.progress import count_progress
 from datamill.service.states import ENDED_EXPERIMENTS
@@ -83,6 +84,8 @@ class ExperimentReader:
         )
         # What ended it may have come in more pieces than are told at once.
         over = experiment.state in ENDED_EXPERIMENTS and (page is None or page.begin == page.end)
+        # Who watches a screening wants to hear which experiment follows it.
+        over = over and not awaits_follow_up(self.experiment_id)
         return FeedLook(
             latest,
             page,

@@ -28,6 +28,7 @@ from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Event, FleetExperiment, FleetWorker
 from datamill.service.submissions.following import follow_up
+from datamill.service.watching.feed import ExperimentReader
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
@@ -140,6 +141,18 @@ def test_where_nothing_survives_the_experiment_is_as_it_was_submitted() -> None:
     assert not any(item["survives"] for item in found["factors"])
     assert set(found) == set(ScreenedFirst.__struct_fields__)
     assert "vary" not in main.text.split("[nuisance", 1)[1]
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_who_watches_a_screening_is_told_which_experiment_follows_before_the_end() -> None:
+    submit()
+    run_all(0.0)
+    first = FleetExperiment.objects.get()
+    reader = ExperimentReader(first.pk)
+    assert first.state == "completed"
+    assert reader.look(None).end == b""
+    follow_up(first.pk)
+    assert b"none of the screened factors varies in it" in reader.look(None).end
 
 
 @pytest.mark.usefixtures("memory_database")

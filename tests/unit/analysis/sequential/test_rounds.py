@@ -144,9 +144,13 @@ def test_a_round_over_machines_has_each_in_percent_of_its_own_level_so_that_all_
 
     rounds = gather_fleet(score)
     assert rounds.numbers == (1, 2, 3)
-    # The levels are √2 and 40/√2, of which packages have 1/√2, √2, √2 and 1/√2.
-    half, double = 100 / 2**0.5, 100 * 2**0.5
-    assert rounds.values == pytest.approx(np.full((3, 2), (half + double) / 2))
+    # The geometric means are √2 and 40/√2, of which packages have 1/√2, √2, √2 and 1/√2: alike, so 100%.
+    assert rounds.values == pytest.approx(np.full((3, 2), 100.0))
+
+
+def test_all_packages_together_have_a_hundred_percent_of_their_machines_however_unlike_they_are() -> None:
+    rounds = gather_fleet(lambda trial: SPEED[trial.levels["machine"]] * {"a": 1.0, "b": 9.0}[trial.package])
+    assert rounds.values == pytest.approx(np.array([[20.0, 180.0]] * 3))
 
 
 def test_the_level_of_a_machine_is_that_of_all_its_rounds_so_far() -> None:

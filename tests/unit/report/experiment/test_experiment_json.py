@@ -232,7 +232,10 @@ def find_strange_figures(study: Study) -> list[tuple[str, str, str]]:
             decimals = len(digits.partition(".")[2])
             unit = 10.0 ** int((raised or "").translate(RAISED) or power or 0)
             shown = float(digits.replace("\u202f", "")) * unit
-            candidates = shares if text[found.end() :].startswith("%") else scaled
+            after = text[found.end() :]
+            # "% of its machine's mean" is a unit: no share of anything in the JSON.
+            is_share = after.startswith("%") and not any(after.startswith(unit) for unit in scales)
+            candidates = shares if is_share else scaled
             if "%" in text and candidates is scaled:
                 # Of an interval in percent the last end alone has the sign.
                 candidates = np.concatenate([scaled, shares])

@@ -15,6 +15,7 @@ from made.planted_study import Point, Study, plan_study
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
 from datamill.analysis.answer.machines.factor_effects import FactorAgreement, FactorsByMachine
 from datamill.analysis.answer.machines.machine_by_machine import MachineByMachine
+from datamill.report.experiment.by_machine import view_machines
 from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.json import format_experiment_json
 from datamill.report.machines.factors import name_machines, phrase_factors, tabulate_factor
@@ -69,6 +70,21 @@ def test_an_experiment_with_one_package_says_where_a_factor_depends_on_the_machi
     assert "A is atom, B is xeon, C is cortex, D is epyc." in page.html
     assert "no comparison" not in page.html
     assert "A: Model atom" in page.html
+
+
+def test_a_package_that_is_alone_has_its_own_mean_on_each_machine_with_its_interval() -> None:
+    page = write_report(*make_link_order_study())
+    (said,) = [text for text in page.answer.details if text.startswith("Mean time by machine: ")]
+    assert re.findall(r"interval [\d.]+ to [\d.]+\) on (\w+)", said) == list(SECONDS)
+    response = make_link_order_study()[0].responses[0]
+    table = view_machines(find_machines(), response, None).table
+    assert table.headers == ("machine", "package", "n", "mean", "98.75% interval")
+    for row in table.rows:
+        mean, (low, high) = float(row[3].split(" ")[0]), map(float, row[4].split(" to "))
+        assert low < mean < high
+    assert not any(
+        "by machine" in text for text in write_report(*make_fleet_study(1.05, seed=7)).answer.details
+    )
 
 
 def test_the_table_has_each_machines_change_with_its_interval() -> None:

@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import datamill
+from datamill.analysis.distribution.boxes import BoxSummary
+from datamill.report.figures.charts import Box, chart_boxes
 from datamill.report.figures.figure import Figure, write_figure
 
 LONG = ["a level whose name goes on" + " and on" * 12 + ", past its panel " + end for end in ("one", "two")]
@@ -25,11 +27,11 @@ TABLE = pl.DataFrame(
 
 
 def list_texts(figure: Figure, folder: Path) -> list[str]:
-    """All texts of a figure as drawn."""
+    """All texts of a figure as drawn, those of several lines by line."""
     write_figure(figure, folder / "figure.svg")
     return [
         unescape(text)
-        for text in re.findall(r"<text[^>]*>([^<]*)</text>", (folder / "figure.svg").read_text())
+        for text in re.findall(r"<(?:text|tspan)[^>]*>([^<]+)</", (folder / "figure.svg").read_text())
     ]
 
 
@@ -47,3 +49,16 @@ def test_the_titles_of_effects_by_quantile_are_cut(tmp_path: Path) -> None:
     texts = list_texts(found.figures()[0], tmp_path)
     assert not any(LONG[0] in text for text in texts)
     assert any(text.endswith("…") for text in texts)
+
+
+def test_names_and_units_of_rows_of_panels_are_broken_before_they_reach_the_next_row(tmp_path: Path) -> None:
+    machines = ["A: 2.6 GHz QEMU Virtual version 2.5+", "B: ARM Cortex-A57"]
+    box = BoxSummary(9, 1.0, 2.0, 3.0, 4.0, 5.0, ())
+    chart, _ = chart_boxes(
+        [Box("", machine, "on", box) for machine in machines],
+        title="% of its machine's mean", unit="%", rows=machines, order=["on"], factor=1.0, log=False,
+    )  # fmt: skip
+    texts = list_texts(Figure("boxes", "Boxes", "", chart), tmp_path)
+    for lines in (["A: 2.6 GHz QEMU", "Virtual version 2.5+"], ["% of its machine's", "mean"]):
+        assert set(lines) <= set(texts), texts
+    assert machines[1] in texts

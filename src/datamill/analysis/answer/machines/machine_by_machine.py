@@ -166,8 +166,8 @@ def _fit_levels(rows: pl.DataFrame, others: list[str]) -> dict[str, float]:
         height = new
         if done:
             break
-    # The mean over all combinations, also those that a machine lacks.
-    mean = float(np.exp(_average(logs - height[machine], points)).mean())
+    # The mean over all combinations, also those that a machine lacks; each machine counts alike.
+    mean = float(_average(np.exp(logs - height[machine]), points).mean())
     return {str(name): mean * float(np.exp(value)) for name, value in zip(names, height, strict=True)}
 
 

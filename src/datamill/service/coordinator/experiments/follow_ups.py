@@ -33,20 +33,26 @@ def list_due_follow_ups() -> list[int]:
     return [number for (number,) in select_rows(_DUE)]
 
 
+def awaits_follow_up(experiment_id: int) -> bool:
+    """Tell whether an experiment is a screening that has ended and that another is to follow now."""
+    return experiment_id in list_due_follow_ups()
+
+
 def note_follow_up(screening: EarlierScreening, number: int, now_s: float) -> None:
     """Say which experiment follows a screening, in the transaction that enters it: only one ever does.
 
     Raises:
         InputError: when another follows already.
     """
-    factors = count_nouns(screening.survivors, "factor")
-    _note(screening.experiment_id, f"experiment {number} follows, with {factors} that survived", now_s)
+    survived = f"with {count_nouns(screening.survivors, 'factor')} that survived"
+    told = survived if screening.survivors else "and none of the screened factors varies in it"
+    _note(screening.experiment_id, f"experiment {number} follows, {told}", now_s)
 
 
 def enter_no_follow_up(experiment_id: int, reason: str, now_s: float) -> None:
     """Say why no experiment follows a screening."""
     with transaction.atomic():
-        if experiment_id in list_due_follow_ups():
+        if awaits_follow_up(experiment_id):
             _note(experiment_id, reason, now_s)
 
 
