@@ -77,7 +77,17 @@ def _load_paths(paths: Sequence[Path], response: str) -> ScoresTable:
         return ScoresTable(read.table, place, place, None, read.notes)
     file = files[0]
     first_line, text_file = (2, file) if is_text_table(file) else (1, None)
-    return ScoresTable(read_table_file(file), str(file), str(file), first_line, text_file=text_file)
+    table = _trim_names(read_table_file(file), str(file))
+    return ScoresTable(table, str(file), str(file), first_line, text_file=text_file)
+
+
+def _trim_names(table: pl.DataFrame, file: str) -> pl.DataFrame:
+    """The table with names of columns as they are meant, without the blanks that people put after commas."""
+    names = [name.strip() for name in table.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f'the column "{twice}" stands there twice', where=file, remedy="Rename one of them.")
+    return table.rename(dict(zip(table.columns, names, strict=True)))
 
 
 def _load_bundle(folder: Path, response: str) -> ScoresTable:
