@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,12 @@ def test_the_tree_has_a_name_for_each_benchmark_and_a_line_for_each_join() -> No
     assert sorted(leaf["name"] for leaf in leaves) == [f"b{place}" for place in range(7)]
     assert len(lines) == 3 * 6
     assert max(line["x2"] for line in lines) == pytest.approx(found.evaluation.tree.heights[-1])
+
+
+def test_models_of_one_predictor_are_written_as_lines_are() -> None:
+    text = json.dumps(evaluate().figure("models").chart, ensure_ascii=False)
+    assert re.search(r"s = −?[\d.]+ [+−] [\d.]+ x", text)
+    assert not re.search(r" [+−][\d.]+ x", text)
 
 
 def test_limits_are_not_drawn_where_there_are_none() -> None:
