@@ -247,6 +247,17 @@ def test_the_tree_has_a_name_for_each_benchmark_and_a_line_for_each_join() -> No
     assert max(line["x2"] for line in lines) == pytest.approx(found.evaluation.tree.heights[-1])
 
 
+def test_a_strategy_has_one_colour_in_all_figures() -> None:
+    found = evaluate(limits=[1, 2])
+    colors = []
+    for picture in ("errors", "means", "limits"):
+        text = json.dumps(found.figure(picture).chart)
+        scale = re.search(r'"scale": \{"domain": (\[[^]]*"clusters"[^]]*\]), "range": (\[[^]]*\])', text)
+        assert scale is not None
+        colors.append(dict(zip(json.loads(scale[1]), json.loads(scale[2]), strict=True))["clusters"])
+    assert colors == [colors[0]] * 3
+
+
 def test_models_of_one_predictor_are_written_as_lines_are() -> None:
     text = json.dumps(evaluate().figure("models").chart, ensure_ascii=False)
     assert re.search(r"s = −?[\d.]+ [+−] [\d.]+ x", text)
