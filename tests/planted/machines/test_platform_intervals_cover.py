@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from made.suites import make_logs, split_suite
 
+from datamill.platforms.ensemble.inference import find_half_widths, infer_application
 from datamill.platforms.prediction.predict_platforms import predict_platforms
+from datamill.platforms.prediction.refusals import find_refusals
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,22 @@ def test_a_suite_that_has_each_benchmark_twice_tells_the_same_errors() -> None:
             covered += [item.low <= truth[item.machine] <= item.high for item in both.predictions]
     # Predicted from its copy each benchmark would err by next to nothing, and a third would be covered.
     assert np.mean(covered) == pytest.approx(0.9, abs=0.07)
+
+
+def test_what_is_not_refused_is_covered_where_few_benchmarks_leave_little() -> None:
+    inside, refused = [], []
+    for seed in range(100):
+        logs = make_logs(14, 9, 300 + seed)
+        order = np.random.default_rng(seed).permutation(14)
+        suite, own = logs[order, :8], logs[order, 8]
+        found = infer_application(suite, np.ones(suite.shape, dtype=np.bool_), own[:6])
+        kept = np.array([not item for item in find_refusals(found, [str(place) for place in range(8)])])
+        covered = np.abs(found.logs - own[6:]) <= find_half_widths(found, 0.9)
+        inside += covered[kept].tolist()
+        refused += (~kept).tolist()
+    assert 0.5 < np.mean(refused) < 0.8
+    # Where sizes of error are believed as a scale fitted to all eight tells them, 83% are inside.
+    assert np.mean(inside) == pytest.approx(0.91, abs=0.04)
 
 
 def test_what_is_not_refused_errs_less_than_the_limit_nearly_always() -> None:

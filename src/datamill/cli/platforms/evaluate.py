@@ -133,7 +133,7 @@ def evaluate(
         result = evaluation.evaluate_platforms(
             scores,
             machines=machines_file,
-            pool=[name for part in pool for name in _split(part)],
+            pool=pool,
             strategy=_split(strategies),
             limits=_list_numbers("--limits", limits),
             sizes=_list_numbers("--sizes", sizes),

@@ -18,6 +18,7 @@ from datamill.platforms.ensemble.error_scale import (
     exceed_pseudo_applications,
     fit_error_scale,
 )
+from datamill.platforms.ensemble.few_benchmarks import allow_for_few, doubt_small_sizes
 from datamill.platforms.ensemble.members import MEMBERS, predict_members
 from datamill.platforms.ensemble.pseudo_applications import (
     PseudoApplications,
@@ -31,8 +32,6 @@ from datamill.platforms.scores.score_matrix import FloatArray, IntArray
 
 #: Fewer benchmarks than these, taken for the application in turn, say nothing about errors.
 FEWEST_TAKEN = 4
-#: So many benchmarks show how large rare errors are.
-_MANY = 20
 #: The members of the ensemble.
 ENSEMBLE_METHODS: tuple[Method, ...] = tuple(MEMBERS.values())
 #: The step of numerical derivatives of logarithms: large against rounding, small against patterns.
@@ -103,6 +102,7 @@ def infer_application(
     # Beyond all benchmarks nothing was learned; then an error is no larger than if the suite told nothing.
     widest = departures * float(stdtrit(max(trained - 1, 1), 0.95))
     sizes = np.fmin(usual * beyond, np.maximum(usual, np.nan_to_num(widest, nan=np.inf)))
+    sizes, own_sizes = doubt_small_sizes(sizes, own_sizes, pseudo.difficulty, errors)
     own_noise = _exceed_suite_noise(times_noise, suite_noise, trained)
     noise = _spread_noise(observed[trained:], errors, pseudo.taken, by_machine, by_benchmark, own_noise)
     return EnsembleInference(
@@ -142,15 +142,6 @@ def find_half_widths(found: EnsembleInference, confidence: float) -> FloatArray:
     reach = reach * allow_for_few(taken, confidence)
     both: FloatArray = np.sqrt(reach**2 + (float(ndtri((1 + confidence) / 2)) * found.noise) ** 2)
     return both
-
-
-def allow_for_few(taken: int, level: float) -> float:
-    """Return by what factor errors at a level may be larger than few benchmarks show; 1 for twenty or more.
-
-    The ratio of Student's t of so many benchmarks to that of twenty.
-    """
-    one_sided = (1 + level) / 2
-    return max(1.0, float(stdtrit(taken - 1, one_sided) / stdtrit(_MANY - 1, one_sided)))
 
 
 def reach_level(found: EnsembleInference, level: float) -> FloatArray:

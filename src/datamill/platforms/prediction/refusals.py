@@ -10,12 +10,8 @@ from scipy.special import stdtrit
 from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.ensemble.error_scale import average_errors
-from datamill.platforms.ensemble.inference import (
-    FEWEST_TAKEN,
-    EnsembleInference,
-    allow_for_few,
-    reach_level,
-)
+from datamill.platforms.ensemble.few_benchmarks import allow_for_few
+from datamill.platforms.ensemble.inference import FEWEST_TAKEN, EnsembleInference, reach_level
 from datamill.platforms.prediction.platform_prediction import LIMIT, Refusal
 from datamill.platforms.scores.score_matrix import FloatArray
 

@@ -140,7 +140,9 @@ def read_values(table: pl.DataFrame, lines: Lines) -> RowValues:
     times = np.where(of_seconds, seconds, 1.0 / scores)
     if not np.isfinite(times).any():
         raise InputError(
-            f"column {present[0]} holds no value", where=lines.source, remedy="Give at least some of them."
+            f"column {present[0]} holds no value",
+            where=lines.source,
+            remedy="Give values of some machines at least.",
         )
     _refuse_other_units(table, of_seconds, lines)
     return RowValues(times, of_seconds)

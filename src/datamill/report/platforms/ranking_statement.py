@@ -47,7 +47,10 @@ def phrase_ranking(ranking: MachineRanking, notes: PlatformNotes) -> tuple[str, 
         )
     sentences.append(phrase_verdict(ranking.prediction))
     valued = [item for item in ranking.machines if math.isfinite(item.value)]
-    if valued:
+    if len(valued) == 1:
+        name = valued[0].prediction.machine
+        sentences.append(f"Of these candidates {name} alone has a price: nothing is compared with it.")
+    elif valued:
         buy = max(valued, key=lambda item: item.value)
         sentences.append(f"{buy.prediction.machine} has the most speed per price.")
     if ranking.misordered:

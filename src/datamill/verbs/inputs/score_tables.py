@@ -10,11 +10,13 @@ from typing import Any
 import polars as pl
 
 from datamill.experiment.errors import InputError
+from datamill.experiment.messages.phrases import list_first
 from datamill.platforms.scores.bundle_scores import gather_bundle_scores
 from datamill.results.bundles.opening import open_bundle
 from datamill.results.foreign.suites.reading_suites import (
     SUITE_FORMATS,
     find_suite_format,
+    list_empty_files,
     list_suite_files,
     read_suites,
 )
@@ -74,10 +76,22 @@ def _load_paths(paths: Sequence[Path], response: str) -> ScoresTable:
     if len(files) > 1 or find_suite_format(files[0]) is not None:
         read = read_suites(files)
         place = ", ".join(map(str, paths)) if len(paths) < 4 else f"{paths[0]} and {len(paths) - 1} more"
-        return ScoresTable(read.table, place, place, None, read.notes)
+        empty = [str(file) for path in paths if path.is_dir() for file in list_empty_files(path)]
+        told = (f"files without content are left out: {list_first(empty, 3)}",) if empty else ()
+        return ScoresTable(read.table, place, place, None, (*told, *read.notes))
     file = files[0]
     first_line, text_file = (2, file) if is_text_table(file) else (1, None)
-    return ScoresTable(read_table_file(file), str(file), str(file), first_line, text_file=text_file)
+    table = _trim_names(read_table_file(file), str(file))
+    return ScoresTable(table, str(file), str(file), first_line, text_file=text_file)
+
+
+def _trim_names(table: pl.DataFrame, file: str) -> pl.DataFrame:
+    """The table with names of columns as they are meant, without the blanks that people put after commas."""
+    names = [name.strip() for name in table.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f'the column "{twice}" stands there twice', where=file, remedy="Rename one of them.")
+    return table.rename(dict(zip(table.columns, names, strict=True)))
 
 
 def _load_bundle(folder: Path, response: str) -> ScoresTable:

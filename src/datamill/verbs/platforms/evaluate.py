@@ -13,7 +13,7 @@ import numpy as np
 
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
-from datamill.experiment.messages.suggestions import suggest_name
+from datamill.experiment.messages.phrases import count_nouns
 from datamill.platforms.evaluation.evaluate_part import PartErrors, list_parts, make_strategy
 from datamill.platforms.evaluation.evaluation_plan import EvaluationPart, EvaluationPlan, Variant
 from datamill.platforms.evaluation.platform_evaluation import PlatformEvaluation, summarize_evaluation
@@ -32,6 +32,7 @@ from datamill.verbs.inputs.arguments import check_choice, take_confidence, take_
 from datamill.verbs.inputs.scores import load_scores
 from datamill.verbs.platforms.evaluation.evaluate_parts import evaluate_parts
 from datamill.verbs.platforms.evaluation.evaluation_folder import EvaluationFolder
+from datamill.verbs.platforms.platform_inputs import take_machines
 
 #: What the thesis compares (2015, Figure 7.6).
 USUAL_STRATEGIES = ("geometric-mean", "clusters", "mallows-cp", "adjusted-r2")
@@ -105,7 +106,7 @@ def evaluate_platforms(
     scores: Any,
     *,
     machines: Any = None,
-    pool: Sequence[str] = (),
+    pool: Sequence[str] | str = (),
     strategy: str | Sequence[str] = USUAL_STRATEGIES,
     limits: Sequence[int] = (),
     sizes: Sequence[int] = (),
@@ -132,7 +133,7 @@ def evaluate_platforms(
     level = take_confidence(confidence) or 0.95
     seed = take_seed(seed)
     loaded = load_scores(scores, machines=machines)
-    matrix, notes = _take_pool(loaded.matrix, take_names("pool", pool))
+    matrix, notes = _take_pool(loaded.matrix, take_machines("pool", pool, loaded.matrix.machines))
     wanted = _take_sizes(sizes, len(matrix.machines))
     taken = take_whole("draws", draws, 1)
     last = take_whole("at", at, 2) or max(wanted)
@@ -192,12 +193,7 @@ def _guess_work(part: EvaluationPart) -> float:
 
 def _take_pool(matrix: ScoreMatrix, names: tuple[str, ...]) -> tuple[ScoreMatrix, tuple[str, ...]]:
     """The machines that are asked for and the benchmarks that they all have, and what was left out."""
-    for name in names:
-        if name not in matrix.machines:
-            raise InputError(
-                f'the scores have no machine "{name}"', remedy=suggest_name(name, matrix.machines)
-            )
-    pool = matrix.keep_machines(tuple(dict.fromkeys(names))) if names else matrix
+    pool = matrix.keep_machines(names) if names else matrix
     known = np.isfinite(pool.seconds)
     kept = [name for place, name in enumerate(pool.benchmarks) if known[:, place].all()]
     if len(kept) < _FEWEST_BENCHMARKS:
@@ -214,8 +210,9 @@ def _take_pool(matrix: ScoreMatrix, names: tuple[str, ...]) -> tuple[ScoreMatrix
 
 def _take_sizes(given: Sequence[int], machines: int) -> tuple[int, ...]:
     if machines <= _SMALLEST:
+        those = f"{count_nouns(machines, 'machine')} {'is' if machines == 1 else 'are'}"
         raise InputError(
-            f"{machines} machines are too few to train on some and predict others",
+            f"{those} too few to train on some and predict others",
             remedy=f"Give scores of at least {_SMALLEST + 1} machines.",
         )
     if not given:

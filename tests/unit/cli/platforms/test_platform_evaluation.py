@@ -69,7 +69,7 @@ def test_a_picture_is_drawn_and_finished_parts_are_kept(scores: Path, tmp_path: 
         (["--sizes", "3-99999999"], "neither a number nor a range"),
         (["--limits", "x"], '"x" is neither'),
         (["--draws", "many"], '"many" is not a number of sets'),
-        (["--pool", "m0,m9"], 'no machine "m9"'),
+        (["--pool", "m0,m9"], 'pool= names "m9"'),
         (["--strategy", "clock"], "no clock of any machine is known"),
         (["--sizes", "6"], "6 of 6 machines to train on leave none to predict"),
     ],

@@ -169,6 +169,34 @@ def test_a_value_that_is_no_number_is_refused_with_its_line(tmp_path: Path) -> N
     refuse(file, "scores.csv:4", 'seconds is "1,5"')
 
 
+def test_blanks_around_names_of_columns_are_no_part_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text("machine, benchmark, seconds\na, x, 1\na, y, 2\nb, x, 3\nb, y, 4\n")
+    matrix = read_scores(file)
+    assert matrix.benchmarks == ("x", "y")
+    assert matrix.seconds.tolist() == [[1, 2], [3, 4]]
+    file.write_text("machine,benchmark,seconds, seconds\na,x,1,1\n")
+    refuse(file, "scores.csv", 'column "seconds" stands there twice')
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "\ufeff"], ids=["no bytes", "blank lines", "a mark of order"])
+def test_an_empty_file_is_called_empty(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text(text, encoding="utf-8")
+    refuse(file, "scores.csv", "the file is empty")
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "with a mark of order"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_line_ends_and_marks_of_order_change_nothing(mark: str, ending: str, tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    lines = ["machine,benchmark,seconds", "a,x,1", "a,y,2", "b,x,3", "b,y,4", ""]
+    file.write_bytes((mark + ending.join(lines)).encode())
+    matrix = read_scores(file)
+    assert (matrix.machines, matrix.benchmarks) == (("a", "b"), ("x", "y"))
+    assert matrix.seconds.tolist() == [[1, 2], [3, 4]]
+
+
 def test_truth_values_are_no_times() -> None:
     refuse(change(seconds=[True] * 6), "column seconds holds Boolean")
 

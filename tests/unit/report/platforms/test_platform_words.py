@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -199,6 +200,15 @@ def test_a_fit_names_what_carries_it() -> None:
     assert "−9.1%" in text
     assert "mcf     75%" in text
     assert "lbm" not in text
+
+
+def test_a_single_price_makes_no_best_buy() -> None:
+    lone = replace(
+        RANKING, machines=(RANKING.machines[0], replace(RANKING.machines[1], price=math.nan, value=math.nan))
+    )
+    told = phrase_ranking(lone, NOTES)
+    assert "Of these candidates fast alone has a price: nothing is compared with it." in told
+    assert not any("most speed per price" in sentence for sentence in told)
 
 
 def test_a_ranking_says_how_sure_it_is() -> None:

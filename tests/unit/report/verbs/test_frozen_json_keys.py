@@ -129,7 +129,7 @@ SCORES = pl.DataFrame(
 TIMES = {"machine": ["m0", "m1", "m2", "m3", "m4"], "seconds": (3 * _LEVELS[:5, 0] ** 0.9).tolist()}
 RESULTS |= {
     "predict_platforms": lambda: datamill.predict_platforms(SCORES, TIMES),
-    "fit_platforms": lambda: datamill.fit_platforms(SCORES, TIMES),
+    "fit_platforms": lambda: datamill.fit_platforms(SCORES, TIMES, limit=0.2),
     "evaluate_platforms": lambda: datamill.evaluate_platforms(
         SCORES, strategy=["geometric-mean", "clusters"], sizes=[4], limits=[2], draws=3
     ),

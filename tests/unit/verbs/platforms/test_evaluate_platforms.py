@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,8 @@ def test_a_folder_with_something_else_is_not_touched(tmp_path: Path) -> None:
         ({"sizes": [1]}, "sizes is 1"),
         ({"at": 5}, "not among the sizes"),
         ({"draws": 0}, "draws is 0"),
-        ({"pool": ["m1", "m2", "m3", "m99"]}, 'no machine "m99"'),
+        ({"pool": ["m1", "m2", "m3", "m99"]}, 'pool= names "m99"'),
+        ({"pool": "m1"}, "1 machine is too few"),
         ({"pool": ["m1", "m2", "m3"], "sizes": []}, "3 machines are too few"),
         ({"strategy": ["geometric-mean"], "limits": [2]}, "no number of predictors"),
         ({"confidence": 95}, "confidence is 95"),
@@ -243,6 +245,23 @@ def test_the_tree_has_a_name_for_each_benchmark_and_a_line_for_each_join() -> No
     assert sorted(leaf["name"] for leaf in leaves) == [f"b{place}" for place in range(7)]
     assert len(lines) == 3 * 6
     assert max(line["x2"] for line in lines) == pytest.approx(found.evaluation.tree.heights[-1])
+
+
+def test_a_strategy_has_one_colour_in_all_figures() -> None:
+    found = evaluate(limits=[1, 2])
+    colors = []
+    for picture in ("errors", "means", "limits"):
+        text = json.dumps(found.figure(picture).chart)
+        scale = re.search(r'"scale": \{"domain": (\[[^]]*"clusters"[^]]*\]), "range": (\[[^]]*\])', text)
+        assert scale is not None
+        colors.append(dict(zip(json.loads(scale[1]), json.loads(scale[2]), strict=True))["clusters"])
+    assert colors == [colors[0]] * 3
+
+
+def test_models_of_one_predictor_are_written_as_lines_are() -> None:
+    text = json.dumps(evaluate().figure("models").chart, ensure_ascii=False)
+    assert re.search(r"s = −?[\d.]+ [+−] [\d.]+ x", text)
+    assert not re.search(r" [+−][\d.]+ x", text)
 
 
 def test_limits_are_not_drawn_where_there_are_none() -> None:

@@ -38,6 +38,7 @@ def draw_errors(evaluation: PlatformEvaluation) -> Figure:
         [(str(item.size), item) for item in errors],
         order=[str(size) for size in evaluation.plan.sizes],
         labels=labels,
+        among=labels,
         x_title="machines to train on",
         ends=bound_errors(errors),
     )
@@ -74,6 +75,7 @@ def draw_limits(evaluation: PlatformEvaluation) -> Figure:
                 mine,
                 order=[str(limit) for limit in limits],
                 labels=strategies,
+                among=list(dict.fromkeys(variant.strategy for variant in evaluation.plan.variants)),
                 x_title="most predictors",
                 ends=bound_errors(errors),
                 width=300,
@@ -116,7 +118,7 @@ def draw_means(evaluation: PlatformEvaluation) -> Figure:
         scale=alt.Scale(paddingInner=0.3),
     )
     beside: dict[str, Any] = {"xOffset": alt.XOffset("variant:N", sort=labels), "x": x}
-    color = color_variants(labels)
+    color = color_variants(labels, labels)
     y: dict[str, Any] = {"scale": alt.Scale(zero=True), "title": f"mean {ERROR_TITLE}"}
     known = [row for row in rows if row["low"] == row["low"]]
     whiskers = alt.Chart(alt.InlineData(values=known)).mark_rule(strokeWidth=1.4)
@@ -146,11 +148,12 @@ def _chart_boxes(
     *,
     order: Sequence[str],
     labels: Sequence[str],
+    among: Sequence[str],
     x_title: str,
     ends: tuple[float, float],
     width: int = 0,
 ) -> Any:
-    """Boxes at places of `order`, side by side by variant."""
+    """Boxes at places of `order`, side by side by variant; colours as `color_variants`."""
     rows, points = [], []
     for place, item in items:
         label = item.variant.strategy if item.variant.limit else item.variant.label
@@ -172,7 +175,7 @@ def _chart_boxes(
     places: dict[str, Any] = {
         "x": x,
         "xOffset": alt.XOffset("variant:N", sort=list(labels), scale=alt.Scale(paddingInner=0.2)),
-        "color": color_variants(labels),
+        "color": color_variants(labels, among),
     }
     base = alt.Chart(alt.InlineData(values=rows))
     width = width or _find_width(len(order), len(labels))

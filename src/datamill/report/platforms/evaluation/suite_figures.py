@@ -159,8 +159,9 @@ def _chart_model(example: ExampleModels, model: ExampleModel, unit: str) -> Any:
         layers.append(
             base.mark_text(align="left", dx=6, fontSize=9, color=INK).encode(x, y, text="machine:N")
         )
+    sign = "−" if model.slope < 0 else "+"
     numbers = [
-        f"{unit} = {format_figures(model.intercept, 4)} {format_figures(model.slope, 4, signed=True)} x",
+        f"{unit} = {format_figures(model.intercept, 4)} {sign} {format_figures(abs(model.slope), 4)} x",
         f"RMSE: residual {format_figures(model.residual_rmse)}, "
         f"prediction {format_figures(model.prediction_rmse)}",
     ]

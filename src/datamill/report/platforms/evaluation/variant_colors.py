@@ -36,13 +36,12 @@ def list_errors(evaluation: PlatformEvaluation, variants: Sequence[Variant]) -> 
     return found
 
 
-def color_variants(labels: Sequence[str], *, legend: bool = True) -> Any:
-    """The colour of each strategy by its label."""
+def color_variants(labels: Sequence[str], among: Sequence[str]) -> Any:
+    """The colour of each strategy by its label: that of its place `among` all, so that figures agree."""
     colors = [*(choose_mark(place).color for place in range(6)), *_FURTHER]
-    scale = alt.Scale(
-        domain=list(labels), range=[colors[place % len(colors)] for place in range(len(labels))]
-    )
-    placed = alt.Legend(title=None, orient="top", symbolOpacity=1, columns=4) if legend else None
+    places = [list(among).index(label) for label in labels]
+    scale = alt.Scale(domain=list(labels), range=[colors[place % len(colors)] for place in places])
+    placed = alt.Legend(title=None, orient="top", symbolOpacity=1, columns=4)
     return alt.Color("variant:N", scale=scale, sort=list(labels), legend=placed)
 
 

@@ -48,9 +48,17 @@ def find_suite_format(path: Path) -> SuiteFormat | None:
 
 def list_suite_files(folder: Path) -> list[Path]:
     """The files of suites in a folder and its folders, in the order of their names."""
+    return [path for path in _list_named_alike(folder) if find_suite_format(path) is not None]
+
+
+def list_empty_files(folder: Path) -> list[Path]:
+    """The files in a folder and its folders that are named as a suite's and have no content."""
+    return [path for path in _list_named_alike(folder) if path.is_file() and path.stat().st_size == 0]
+
+
+def _list_named_alike(folder: Path) -> list[Path]:
     suffixes = {suffix for item in SUITE_FORMATS for suffix in item.suffixes}
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes)
-    return [path for path in files if find_suite_format(path) is not None]
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes)
 
 
 def read_suites(paths: Sequence[Path]) -> SuiteTable:

@@ -45,7 +45,7 @@ def refuse_odd_text(file: Path, first: bytes) -> None:
 
 
 def refuse_bad_header(file: Path) -> None:
-    """Refuse a header of other separators than commas, or with a name twice.
+    """Refuse a file without a header, a header of other separators than commas, or with a name twice.
 
     Raises:
         InputError: the header is such a one.
@@ -53,6 +53,10 @@ def refuse_bad_header(file: Path) -> None:
     with file.open(encoding="utf-8-sig", newline="") as handle:
         rows = csv.reader(handle)
         header = next(filter(None, rows), [])
+    if not header:
+        raise InputError(
+            "the file is empty", where=str(file), remedy="Give a header line with the names of the columns."
+        )
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if len(header) == 1 and mark in header[0]:
             raise InputError(

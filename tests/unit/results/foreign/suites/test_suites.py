@@ -133,6 +133,15 @@ def test_broken_phoronix_files_are_refused(write, old: str, new: str, message: s
         load_scores(write("composite.xml", COMPOSITE.replace(old, new)))
 
 
+def test_an_empty_file_in_a_folder_is_named_and_left_out(write, tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        write(f"{name}.csv", write_speed({"600.a_s": [2.0], "602.b_s": [9.0]}, model=name))
+    write("z.csv", "")
+    loaded = load_scores(tmp_path)
+    assert len(loaded.matrix.machines) == 2
+    assert loaded.notes[0] == f"files without content are left out: {tmp_path / 'z.csv'}"
+
+
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="neither a bundle nor"):
         load_scores(tmp_path)
