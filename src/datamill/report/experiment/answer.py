@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datamill.analysis.answer.machines.machine_by_machine import RELATIVE_UNIT
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.assumptions.independence import TREND
 from datamill.analysis.levels.comparison import Comparison, PackageMean, PairComparison
@@ -63,11 +64,15 @@ def phrase_answer(
         details += [_phrase_cells(pair, drawn) for pair in comparison.pairs]
     elif analysis.mean is not None:
         headline = _phrase_mean(experiment, analysis, analysis.mean, scale)
-        if not (analysis.missing_packages or states_means(experiment, trials)):
+        # Of values that are relative to their machine the mean is 100%, whatever was measured.
+        says_nothing = analysis.unit == RELATIVE_UNIT
+        if not analysis.missing_packages and (says_nothing or not states_means(experiment, trials)):
             asked = analysis.asked_change
         if asked is not None:
             wording = word_response(analysis, scale)
-            details += [*list_level_means(asked, analysis.level_means, wording), headline]
+            details += list_level_means(asked, analysis.level_means, wording)
+            if not says_nothing:
+                details.append(headline)
             headline = phrase_asked_change(asked, wording)
         if analysis.missing_packages:
             missing = ", ".join(analysis.missing_packages)
@@ -101,7 +106,7 @@ def phrase_answer(
         confidence=analysis.confidence,
         method=method,
     )
-    return qualify_answer(answer, experiment, analysis.unit, trials)
+    return qualify_answer(answer, experiment, analysis.unit, trials, says_change=asked is not None)
 
 
 def draw_answer(analysis: ResponseAnalysis, scale: Scale) -> Figure | None:

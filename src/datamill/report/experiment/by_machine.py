@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+from datamill.analysis.answer.machines.factor_effects import FactorAgreement
 from datamill.analysis.answer.machines.machine_by_machine import Agreement, MachineByMachine, OneMachine
 from datamill.analysis.answer.response import ResponseAnalysis
 from datamill.analysis.levels.comparison import PackageMean, PairComparison
@@ -24,6 +25,7 @@ from datamill.report.machines.factors import (
     FactorOnMachines,
     draw_spread,
     note_factors,
+    phrase_difference,
     phrase_factors,
     phrase_labels,
     view_factors,
@@ -56,11 +58,20 @@ def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bo
     """Return the answer as one over several machines: whether they agree, and what each says by itself."""
     count = len(found.machines)
     headline = f"On the average of {count} machines, {_lower(answer.headline)}"
-    details = (*_phrase_means(found), *phrase_machines(found), *phrase_factors(found.factors))
+    means = _phrase_means(found)
+    details = (*means, *phrase_machines(found), *phrase_factors(found.factors, found.confidence))
+    if relative and means and answer.headline.startswith("Mean "):
+        # The average of values that are relative to their machine is 100%: what each machine has says more.
+        details = (headline, *details[1:])
+        headline = means[0]
     opposed = list_opposed(found)
     if opposed:
         details = (headline, *details)
         headline = f"Which is better depends on the machine: {'; '.join(opposed)}."
+    elif (depends := _find_dependence(found)) is not None:
+        said = phrase_difference(depends, found.factors, found.confidence)
+        details = (headline, *(line for line in details if line != said))
+        headline = said
     method = "machines are fixed effects"
     if relative:
         method += ", and values are relative to the level of their machine, so that each counts alike"
@@ -70,6 +81,14 @@ def qualify_by_machines(answer: Answer, found: MachineByMachine, *, relative: bo
         details=(*details, *answer.details),
         method=f"{answer.method}; {method}",
     )
+
+
+def _find_dependence(found: MachineByMachine) -> FactorAgreement | None:
+    """The factor of a package that is alone about which machines differ most clearly, as far as they do."""
+    if not _list_alone(found):
+        return None
+    differing = [item for item in found.factors.agreements if item.differ and item.p is not None]
+    return min(differing, key=lambda item: item.p or 0.0, default=None)
 
 
 def _lower(sentence: str) -> str:
@@ -219,7 +238,7 @@ def view_machines(
         count=len(found.machines),
         labels=phrase_labels(found.labels),
         factors=view_factors(found.factors, found.labels, response.name, found.confidence),
-        factor_sentences=phrase_factors(found.factors),
+        factor_sentences=phrase_factors(found.factors, found.confidence),
         factor_note=note_factors(found.factors, len(found.machines), found.confidence),
         spread=draw_spread(found.spread, found.labels, response.name),
     )

@@ -19,7 +19,7 @@ from datamill.experiment.messages.numbers import (
 from datamill.report.figures.views import FigureView, start_view
 from datamill.report.machines.figures import draw_effect_boxes, draw_factor_lines
 from datamill.report.tables.table import Table, build_table
-from datamill.report.words.scales import round_interval
+from datamill.report.words.scales import format_percent, round_interval
 
 #: Disagreements that have a sentence each, and effects that a sentence names.
 _MOST_SENTENCES, _MOST_NAMED = 6, 5
@@ -45,10 +45,10 @@ def phrase_labels(labels: tuple[MachineLabel, ...]) -> str:
     return f"{', '.join(named)}." if named else ""
 
 
-def phrase_factors(found: FactorsByMachine) -> tuple[str, ...]:
+def phrase_factors(found: FactorsByMachine, confidence: float) -> tuple[str, ...]:
     """Say about which factors machines do not agree, and about which no disagreement was found."""
     differing = [item for item in found.agreements if item.differ]
-    sentences = [_phrase_difference(item) for item in differing[:_MOST_SENTENCES]]
+    sentences = [phrase_difference(item, found, confidence) for item in differing[:_MOST_SENTENCES]]
     if len(differing) > _MOST_SENTENCES:
         more = format_count(len(differing) - _MOST_SENTENCES)
         sentences.append(f"{more} more effects depend on the machine: the table has them.")
@@ -90,14 +90,26 @@ def _join(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _phrase_difference(item: FactorAgreement) -> str:
+def phrase_difference(item: FactorAgreement, found: FactorsByMachine, confidence: float) -> str:
+    """Say between which changes the machines differ, each with its own interval."""
     assert item.lowest is not None
     assert item.highest is not None
-    low, high = (f"{_spell_change(ratio)} on {name}" for name, ratio in (item.lowest, item.highest))
+    changes = {
+        it.machine: it.change
+        for it in found.levels
+        if (it.factor, it.group, it.level) == (item.factor, item.group, item.level)
+    }
+
+    def spell(machine: str, ratio: float) -> str:
+        change = changes.get(machine)
+        told = _spell_change(ratio) if change is None else format_percent(change, confidence, signed=True)
+        return f"{told} on {machine}"
+
     of = "" if item.group == "all" else f" with {item.group}"
     return (
-        f"What {item.factor} does{of} depends on the machine (p = {format_p(item.p)}): from {item.base} to "
-        f"{item.level} the change goes from {low} to {high}."
+        f"What {item.factor} does{of} depends on the machine (p = {format_p(item.p)}; each interval by "
+        f"itself): from {item.base} to {item.level} the change goes from {spell(*item.lowest)} to "
+        f"{spell(*item.highest)}."
     )
 
 

@@ -84,12 +84,15 @@ def find_look_at_hypothesis(experiment: Experiment, trials: TrialSummary) -> Dec
     )
 
 
-def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: TrialSummary) -> Answer:
+def qualify_answer(
+    answer: Answer, experiment: Experiment, unit: str, trials: TrialSummary, *, says_change: bool = False
+) -> Answer:
     """Let the answer of a sequential experiment be the one that stopping does not spoil.
 
     With `detect` the headline is the verdict of the rule, and its doubts come next; with `half_width` the
     means get the intervals that are valid where it stopped; the plain ones are said to be too sure. Where a
-    decision holds such intervals of means or pairs, too, they are told instead of the plain ones.
+    decision holds such intervals of means or pairs, too, they are told instead of the plain ones. A headline
+    that `says_change` between levels stays, and the mean for which the experiment stopped comes behind it.
     """
     rule = experiment.until
     if rule is None or not trials.decisions:
@@ -120,6 +123,8 @@ def qualify_answer(answer: Answer, experiment: Experiment, unit: str, trials: Tr
         )
     warnings += doubts
     means = tuple(_phrase_mean(interval, response.name, unit) for interval in last.intervals)
+    if says_change:
+        return replace(answer, details=(*answer.details, *means), warnings=warnings)
     if len(experiment.packages) == 1 and means:
         return replace(answer, headline=means[0], warnings=warnings, method=_name_method(rule))
     pairs = tuple(

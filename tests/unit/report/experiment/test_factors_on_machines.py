@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,11 +16,13 @@ from made.planted_study import Point, Study, plan_study
 from datamill.analysis.answer.experiment_analysis import analyze_experiment
 from datamill.analysis.answer.machines.factor_effects import FactorAgreement, FactorsByMachine
 from datamill.analysis.answer.machines.machine_by_machine import MachineByMachine
+from datamill.experiment.experiment import StoppingRule
 from datamill.report.experiment.by_machine import view_machines
 from datamill.report.experiment.experiment_answer import phrase_experiment
 from datamill.report.experiment.json import format_experiment_json
 from datamill.report.machines.factors import name_machines, phrase_factors, tabulate_factor
 from datamill.report.machines.figures import draw_effect_boxes, draw_factor_lines
+from datamill.results.bundles.decisions import Decision, LookInterval
 
 
 @cache
@@ -59,10 +62,15 @@ def find_machines(packages: tuple[str, ...] = ("perl",)) -> MachineByMachine:
 
 def test_an_experiment_with_one_package_says_where_a_factor_depends_on_the_machine() -> None:
     page = write_report(*make_link_order_study())
-    said = [text for text in page.answer.details if text.startswith("What link_order does depends")]
-    assert len(said) == 1
-    assert "from default to reverse the change goes from" in said[0]
-    assert said[0].endswith("on atom.")
+    said = page.answer.headline
+    assert said.startswith("What link_order does depends on the machine (p = ")
+    assert "from default to reverse the change goes from" in said
+    (most,) = re.findall(r"to \+([\d.]+)% \(95% interval \+([\d.]+)% to \+([\d.]+)%\) on atom\.$", said)
+    change, low, high = map(float, most)
+    assert low < change < high
+    assert low < 8 < high
+    assert page.answer.details[0].startswith("On the average of 4 machines, link_order matters: at default ")
+    assert not any(text.startswith("What link_order does depends") for text in page.answer.details)
     assert any(
         "No disagreement between the machines was found on what aslr does" in t for t in page.answer.details
     )
@@ -70,6 +78,44 @@ def test_an_experiment_with_one_package_says_where_a_factor_depends_on_the_machi
     assert "A is atom, B is xeon, C is cortex, D is epyc." in page.html
     assert "no comparison" not in page.html
     assert "A: Model atom" in page.html
+
+
+def test_where_machines_agree_the_answer_is_the_factors_and_no_mean_that_is_100_percent_by_itself() -> None:
+    def observe(rng: np.random.Generator, point: Point) -> float:
+        longer = 1.5 if point["size"] == "large" and grows else 1.0
+        return float(SECONDS[point["machine"]] * longer * rng.normal(1, 0.005))
+
+    levels = {
+        "package": ("perl",),
+        "size": ("small", "large"),
+        "aslr": ("on", "off"),
+        "machine": tuple(SECONDS),
+    }
+    grows = True
+    answer = write_report(*plan_study(levels, observe, replicates=5, seed=4)).answer
+    assert answer.headline.startswith("On the average of 4 machines, size matters: at small time is 33.")
+    assert not any("of perl: 100" in text for text in answer.details)
+    grows = False
+    answer = write_report(*plan_study(levels, observe, replicates=5, seed=4)).answer
+    assert answer.headline.startswith("Mean time by machine: ")
+    assert any("of perl: 100" in text for text in answer.details)
+
+
+def test_an_experiment_that_stops_by_its_mean_on_machines_answers_with_the_factor() -> None:
+    def observe(rng: np.random.Generator, point: Point) -> float:
+        longer = 1.5 if point["size"] == "large" else 1.0
+        return float(SECONDS[point["machine"]] * longer * rng.normal(1, 0.005))
+
+    levels = {"package": ("perl",), "size": ("small", "large"), "machine": tuple(SECONDS)}
+    experiment, design, table, trials = plan_study(levels, observe, replicates=5, seed=4)
+    rule = StoppingRule(half_width=0.05)
+    mean = LookInterval("perl", 5, 100.0, 97.0, 103.0, 0.95)
+    look = Decision(1, 1, 40, 60.0, "time", "until it is known", (mean,), "stop", "precise", "it is known")
+    answer = write_report(
+        replace(experiment, until=rule), design, table, replace(trials, decisions=(look,))
+    ).answer
+    assert answer.headline.startswith("On the average of 4 machines, size matters: at small time is 33.")
+    assert any("(95% sequential interval 97.0 to 103.0)" in t for t in answer.details)
 
 
 def test_a_package_that_is_alone_has_its_own_mean_on_each_machine_with_its_interval() -> None:
@@ -146,7 +192,7 @@ def test_too_few_trials_to_tell_say_so() -> None:
     answering = analyze_experiment(experiment, design, table).answering
     assert answering is not None
     assert answering.machines is not None
-    said = phrase_factors(answering.machines.factors)
+    said = phrase_factors(answering.machines.factors, 0.95)
     assert said
     assert all(re.search(r"No disagreement|cannot tell whether|depends on", sentence) for sentence in said)
 
@@ -156,7 +202,7 @@ def test_many_effects_are_named_in_part_and_counted() -> None:
         FactorAgreement(f"f{number}", "all", "low", "high", 0.5, ("x", 0.9), ("y", 1.1), differ=number < 8)
         for number in range(17)
     )
-    said = phrase_factors(FactorsByMachine((), (), agreements))
+    said = phrase_factors(FactorsByMachine((), (), agreements), 0.95)
     assert [sentence.split()[1] for sentence in said[:6]] == [f"f{number}" for number in range(6)]
     assert said[6] == "2 more effects depend on the machine: the table has them."
     assert (
