@@ -97,7 +97,7 @@ def list_comparisons(answer: TimingAnswer) -> list[str]:
     sentences = [sentence for pair in known if (sentence := phrase_comparison(answer, pair)) not in told]
     more = len(sentences) - _MOST_TOLD
     if more > 0:
-        sentences = [*sentences[:_MOST_TOLD], f"{format_count(more)} further comparisons are in --json."]
+        sentences = [*sentences[:_MOST_TOLD], f"{format_count(more)} further comparisons are in the JSON."]
     return sentences
 
 
