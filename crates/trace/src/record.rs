@@ -272,12 +272,16 @@ pub fn count_here(event: Event) {
 #[cold]
 #[inline(never)]
 fn count_and_remember(event: Event) {
-    count_slowly(event);
-    if !PLAIN.load(Ordering::Relaxed) {
+    let place = count_slowly(event);
+    // What found no room is not looked up again: each time that is told.
+    let is_known = matches!(place.line, Line::Known(_));
+    if !PLAIN.load(Ordering::Relaxed) || !is_known {
         return;
     }
     if STACKS.load(Ordering::Relaxed) {
-        remember_stack();
+        if place.stack.is_some() {
+            remember_stack();
+        }
         return;
     }
     // Known by now, unless its code object could not be kept: another may get that address.
@@ -303,7 +307,7 @@ fn remember_stack() {
 }
 
 #[inline(never)]
-fn count_slowly(event: Event) {
+fn count_slowly(event: Event) -> Place {
     let place = match event {
         Event::PoolInit | Event::NewArena | Event::MemoryMap => find_place_of_request(),
         _ => find_place(),
@@ -312,4 +316,5 @@ fn count_slowly(event: Event) {
     if LATENCIES.load(Ordering::Relaxed) && !matches!(place.line, Line::Outside) {
         latency::mark(event);
     }
+    place
 }

@@ -179,3 +179,89 @@ def test_a_tree_in_which_all_load_the_tracer_has_no_program_to_name(tmp_path: Pa
     (tmp_path / "run").chmod(0o755)
     _, sentences = trace(tmp_path, "./run")
     assert not [sentence for sentence in sentences if ": nothing is counted in" in sentence]
+
+
+#: A thread that is to be cancelled at the next call that allows it executes a program; so does a handler of a
+#: signal on a stack of the usual size.
+STRAINED = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void *run(void *way) {
+    char *words[] = {"echo", "executed", NULL};
+    pid_t child;
+    pthread_cancel(pthread_self());
+    if (!strcmp(way, "system")) system("true");
+    if (!strcmp(way, "popen")) popen("true", "r");
+    if (!strcmp(way, "spawn")) posix_spawn(&child, "/bin/echo", NULL, NULL, words, environ);
+    if (!strcmp(way, "exec")) execv("/bin/echo", words);
+    return NULL;
+}
+
+static void handle(int number) {
+    char *words[] = {"echo", "executed", NULL};
+    execve("/bin/echo", words, environ);
+}
+
+int main(int count, char **words) {
+    if (!strcmp(words[1], "handler")) {
+        char *place = mmap(NULL, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(place, 4096, PROT_NONE);
+        stack_t stack = {.ss_sp = place + 4096, .ss_size = 8192};
+        struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+        sigaltstack(&stack, NULL);
+        sigaction(SIGUSR1, &action, NULL);
+        raise(SIGUSR1);
+        return 1;
+    }
+    pthread_t thread;
+    void *ended;
+    pthread_create(&thread, NULL, run, words[1]);
+    pthread_join(thread, &ended);
+    while (wait(NULL) > 0);
+    return ended == PTHREAD_CANCELED ? 7 : 8;
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["system", "popen", "spawn", "exec", "handler"])
+def test_what_is_executed_on_little_stack_or_by_a_thread_that_is_cancelled_is_executed_as_alone(
+    tmp_path: Path, way: str
+) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no cc here")
+    (tmp_path / "strained.c").write_text(STRAINED, encoding="utf-8")
+    program = tmp_path / "strained"
+    subprocess.run(
+        ["cc", "-w", "-pthread", "-o", program, tmp_path / "strained.c"], check=True, capture_output=True
+    )
+    alone = subprocess.run([program, way], capture_output=True, text=True, check=False, timeout=60)
+    done, _ = trace(tmp_path, str(program), way)
+    assert alone.returncode >= 0
+    assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout)
+
+
+def test_a_text_without_an_interpreter_blames_no_program_of_the_same_name(tmp_path: Path) -> None:
+    program = build(tmp_path, "cc", "-static")
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    Path(program).rename(second / "named")
+    (first / "named").write_text("echo text\n", encoding="utf-8")
+    (first / "named").chmod(0o755)
+    # Python would try each folder by itself; the C library's own search executes a shell.
+    search = "import ctypes; ctypes.CDLL(None).execvp(b'named', (ctypes.c_char_p * 2)(b'named', None))"
+    script = f"import os; os.environ['PATH'] = {f'{first}:{second}'!r}; {search}"
+    done, sentences = trace(tmp_path, sys.executable, "-c", script)
+    assert done.stdout == "text\n"
+    assert find(sentences, str(second / "named")) == []

@@ -14,9 +14,19 @@ const LONGEST_PATH: usize = 4096;
 /// An open file, without the right to read it.
 struct Descriptor(c_int);
 
+impl Descriptor {
+    /// Open a file. The C library's own functions would end a thread here that is to be cancelled, with our frames
+    /// on its stack: only calls of the kernel are made.
+    fn open(folder: c_int, path: *const c_char, flags: c_int) -> Option<Self> {
+        let flags = flags | libc::O_CLOEXEC;
+        let file = unsafe { libc::syscall(libc::SYS_openat, folder, path, flags, 0) } as c_int;
+        (file >= 0).then_some(Self(file))
+    }
+}
+
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        unsafe { libc::close(self.0) };
+        unsafe { libc::syscall(libc::SYS_close, self.0) };
     }
 }
 
@@ -29,11 +39,7 @@ pub struct Binary {
 
 impl Binary {
     fn open(folder: c_int, path: *const c_char) -> Option<Self> {
-        let file = unsafe { libc::openat(folder, path, libc::O_PATH | libc::O_CLOEXEC) };
-        if file < 0 {
-            return None;
-        }
-        let file = Descriptor(file);
+        let file = Descriptor::open(folder, path, libc::O_PATH)?;
         let mut about: libc::stat = unsafe { std::mem::zeroed() };
         let is_known = unsafe { libc::fstat(file.0, &raw mut about) } == 0;
         let is_program = is_known && about.st_mode & libc::S_IFMT == libc::S_IFREG;
@@ -54,17 +60,11 @@ impl Binary {
     /// Its first bytes; none where it may only be executed.
     fn read_head(&self, head: &mut [u8; HEAD]) -> usize {
         let own = name_descriptor(self.file.0);
-        let file = unsafe {
-            libc::open(
-                own.as_ptr().cast::<c_char>(),
-                libc::O_RDONLY | libc::O_CLOEXEC,
-            )
-        };
-        if file < 0 {
+        let opened = Descriptor::open(libc::AT_FDCWD, own.as_ptr().cast(), libc::O_RDONLY);
+        let Some(file) = opened else {
             return 0;
-        }
-        let file = Descriptor(file);
-        let length = unsafe { libc::read(file.0, head.as_mut_ptr().cast(), HEAD) };
+        };
+        let length = unsafe { libc::syscall(libc::SYS_read, file.0, head.as_mut_ptr(), HEAD) };
         usize::try_from(length).unwrap_or(0)
     }
 }
@@ -79,7 +79,7 @@ fn name_descriptor(descriptor: c_int) -> [u8; 32] {
 
 /// Find the binary that runs when the file at a path is executed; nothing where there is none.
 ///
-/// A text without an interpreter is executed by nobody but a shell, which is executed first.
+/// A text without an interpreter is executed by a shell alone: see [`find_shell`].
 pub fn find_binary(folder: c_int, path: *const c_char) -> Option<Binary> {
     let mut found = Binary::open(folder, path)?;
     for _ in 0..MOST_SCRIPTS {
@@ -88,7 +88,7 @@ pub fn find_binary(folder: c_int, path: *const c_char) -> Option<Binary> {
         if length == 0 || head.starts_with(b"\x7fELF") {
             return Some(found);
         }
-        let name = find_interpreter(&mut head[..length])?;
+        let name = find_interpreter(&mut head[..(length + 1).min(HEAD)])?;
         found = Binary::open(libc::AT_FDCWD, name.as_ptr())?;
     }
     None
@@ -99,11 +99,24 @@ pub fn find_opened(descriptor: c_int) -> Option<Binary> {
     find_binary(libc::AT_FDCWD, name_descriptor(descriptor).as_ptr().cast())
 }
 
+/// Find the shell that the C library executes for a text without an interpreter.
+fn find_shell(path: *const c_char) -> Option<Binary> {
+    let mut head = [0; HEAD];
+    let length = Binary::open(libc::AT_FDCWD, path)?.read_head(&mut head);
+    if length == 0 || head.starts_with(b"#!") {
+        return None;
+    }
+    find_binary(libc::AT_FDCWD, c"/bin/sh".as_ptr())
+}
+
 /// Find the binary that runs when a shell would execute a word.
+///
+/// Apart from its callers: its path takes more of the stack than a signal's may have.
+#[inline(never)]
 pub fn search_binary(file: *const c_char) -> Option<Binary> {
     let name = unsafe { file.as_ref().map(|file| CStr::from_ptr(file))? }.to_bytes();
     if name.contains(&b'/') {
-        return find_binary(libc::AT_FDCWD, file);
+        return find_binary(libc::AT_FDCWD, file).or_else(|| find_shell(file));
     }
     let folders = unsafe { libc::getenv(c"PATH".as_ptr()).as_ref() };
     let folders = match folders {
@@ -122,7 +135,8 @@ pub fn search_binary(file: *const c_char) -> Option<Binary> {
         let _ = rest.write_all(folder);
         let _ = rest.write_all(b"/");
         let _ = rest.write_all(name);
-        find_binary(libc::AT_FDCWD, path.as_ptr().cast())
+        let path = path.as_ptr().cast();
+        find_binary(libc::AT_FDCWD, path).or_else(|| find_shell(path))
     })
 }
 

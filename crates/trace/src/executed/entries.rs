@@ -74,9 +74,9 @@ fn fail() -> c_int {
 
 /// Execute a program in this process: comes back where that failed.
 fn execute(named: &Named, environment: Words, next: impl FnOnce() -> Option<c_int>) -> c_int {
-    let noted = note_executed(named, environment);
+    let noted = note_executed(named, Some(environment));
     let failed = next();
-    take_back(noted, environment);
+    take_back(noted, Some(environment));
     failed.unwrap_or_else(fail)
 }
 
@@ -155,7 +155,7 @@ unsafe fn spawn(
 ) -> c_int {
     let failed = next().unwrap_or(libc::ENOSYS);
     if failed != 0 {
-        take_back(noted, environment);
+        take_back(noted, Some(environment));
     }
     failed
 }
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn posix_spawn(
     words: Words,
     environment: Words,
 ) -> c_int {
-    let noted = note_executed(&Named::At(libc::AT_FDCWD, path), environment);
+    let noted = note_executed(&Named::At(libc::AT_FDCWD, path), Some(environment));
     unsafe {
         spawn(noted, environment, || {
             let next: Spawn = std::mem::transmute(find_next(&SPAWN)?);
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn posix_spawnp(
     words: Words,
     environment: Words,
 ) -> c_int {
-    let noted = note_executed(&Named::Searched(file), environment);
+    let noted = note_executed(&Named::Searched(file), Some(environment));
     unsafe {
         spawn(noted, environment, || {
             let next: Spawn = std::mem::transmute(find_next(&SPAWNP)?);
@@ -200,18 +200,18 @@ pub unsafe extern "C" fn posix_spawnp(
 
 extern "C" fn note_path(path: *const c_char) {
     find_next(&EXECVE);
-    note_executed(&Named::At(libc::AT_FDCWD, path), own_environment());
+    note_executed(&Named::At(libc::AT_FDCWD, path), Some(own_environment()));
 }
 
 /// Its environment is the last of its arguments, however many there are.
 extern "C" fn note_path_alone(path: *const c_char) {
     find_next(&EXECVE);
-    note_executed(&Named::At(libc::AT_FDCWD, path), std::ptr::null());
+    note_executed(&Named::At(libc::AT_FDCWD, path), None);
 }
 
 extern "C" fn note_word(file: *const c_char) {
     find_next(&EXECVE);
-    note_executed(&Named::Searched(file), own_environment());
+    note_executed(&Named::Searched(file), Some(own_environment()));
 }
 
 extern "C" fn note_shell(command: *const c_char) {
@@ -221,11 +221,13 @@ extern "C" fn note_shell(command: *const c_char) {
     if !command.is_null() {
         note_executed(
             &Named::At(libc::AT_FDCWD, SHELL.as_ptr()),
-            own_environment(),
+            Some(own_environment()),
         );
     }
 }
 
+/// What fails in these is not taken back: nobody comes back to us.
+///
 /// Functions whose arguments are as many as there are, or in which a thread may be cancelled, which no frame of ours may be
 /// in the way of: what is executed is written down, then the C library's own function goes on with all of its arguments.
 macro_rules! passing_on {

@@ -31,7 +31,6 @@ fn find_entry(binary: &Binary) -> Option<&'static Executed> {
             Err(_) => {}
         }
     }
-    header.executed_refused.fetch_add(1, Relaxed);
     None
 }
 
@@ -58,19 +57,23 @@ type Words = *const *const c_char;
 
 /// Write down that a program is about to be executed; nothing where no trace is.
 ///
-/// May be called between `vfork` and `execve`: it takes no lock and no memory. `environment` is null where it is not known.
-fn note_executed(named: &Named, environment: Words) -> Option<&'static Executed> {
-    ledger::header()?;
+/// May be called between `vfork` and `execve`: it takes no lock and no memory. `environment` is absent where it is not known.
+fn note_executed(named: &Named, environment: Option<Words>) -> Option<&'static Executed> {
+    let header = ledger::header()?;
     let errno = unsafe { *libc::__errno_location() };
     let found = match named {
         Named::At(folder, path) => find_binary(*folder, *path),
         Named::Descriptor(descriptor) => binary::find_opened(*descriptor),
         Named::Searched(file) => search_binary(*file),
     };
-    let entry = found.and_then(|binary| find_entry(&binary));
+    let entry = found.as_ref().and_then(find_entry);
+    if found.is_some() && entry.is_none() {
+        header.executed_refused.fetch_add(1, Relaxed);
+    }
+    drop(found);
     if let Some(entry) = entry {
         entry.executed.fetch_add(1, Relaxed);
-        if !environment.is_null() && !asks_for_us(environment) {
+        if environment.is_some_and(|words| !asks_for_us(words)) {
             entry.bare.fetch_add(1, Relaxed);
         }
     }
@@ -79,10 +82,10 @@ fn note_executed(named: &Named, environment: Words) -> Option<&'static Executed>
 }
 
 /// It was not executed after all.
-fn take_back(entry: Option<&'static Executed>, environment: Words) {
+fn take_back(entry: Option<&'static Executed>, environment: Option<Words>) {
     if let Some(entry) = entry {
         entry.executed.fetch_sub(1, Relaxed);
-        if !environment.is_null() && !asks_for_us(environment) {
+        if environment.is_some_and(|words| !asks_for_us(words)) {
             entry.bare.fetch_sub(1, Relaxed);
         }
     }
@@ -91,8 +94,9 @@ fn take_back(entry: Option<&'static Executed>, environment: Words) {
 /// Whether a program with this environment is asked to load the library, and told where to count.
 fn asks_for_us(environment: Words) -> bool {
     let (mut is_preloaded, mut has_ledger) = (false, false);
+    // Without any environment it asks for nothing.
     let mut place = environment;
-    while let Some(word) = unsafe { (*place).as_ref() } {
+    while let Some(word) = unsafe { place.as_ref().and_then(|word| word.as_ref()) } {
         let word = unsafe { CStr::from_ptr(word) }.to_bytes();
         has_ledger |= word.starts_with(b"DATAMILL_TRACE_LEDGER=");
         is_preloaded |= word.starts_with(b"LD_PRELOAD=") && names_a_tracer(word);
@@ -123,5 +127,6 @@ mod tests {
         assert!(!asks(&[preload]));
         assert!(!asks(&[c"LD_PRELOAD=/a.so", ledger]));
         assert!(!asks(&[]));
+        assert!(!asks_for_us(std::ptr::null()));
     }
 }
