@@ -35,7 +35,8 @@ def find_results_folder(environment: Mapping[str, str], *, is_root: bool) -> Pat
     Users without a home, as in containers, cannot make theirs: they get a new folder for temporary files.
     """
     state = find_state_folder(environment, is_root=is_root).absolute()
-    above = next(folder for folder in (state, *state.parents) if folder.exists())
+    # Not by Path.exists(), which raises below a folder that this user may not search.
+    above = next(folder for folder in (state, *state.parents) if os.path.exists(folder))  # noqa: PTH110
     if environment.get(STATE_VARIABLE) or (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
         return state
     return _make_temporary_folder()

@@ -22,6 +22,8 @@ MS = 1_000_000
 def two_quiet_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cautions.os, "cpu_count", lambda: 2)
     monkeypatch.setattr(cautions.os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    # As plugged in: a machine on its battery has one sentence more.
+    monkeypatch.setattr(cautions, "look_at_machine", list)
 
 
 def execution(span_ms: float, own_ms: float, busy_ms: float) -> Any:

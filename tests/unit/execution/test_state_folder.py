@@ -1,10 +1,19 @@
 """Where the worker's journal is, and what is said when it cannot be kept."""
 
+import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from datamill.execution.state_folder import check_state_folder, find_results_folder, find_state_folder
+from datamill.execution import state_folder
+from datamill.execution.state_folder import (
+    _make_temporary_folder,
+    check_state_folder,
+    find_results_folder,
+    find_state_folder,
+)
 from datamill.experiment.errors import InputError
 
 
@@ -18,17 +27,36 @@ def test_the_folder_is_found_as_the_worker_finds_it() -> None:
     assert find_state_folder(relative, is_root=False) == Path("/h/.local/state/datamill")
 
 
+def _refuse_below(closed: Path) -> Callable[..., os.stat_result]:
+    look = os.stat
+
+    def refuse(path: str | Path, **asked: bool) -> os.stat_result:
+        if closed in Path(path).parents:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path, **asked)
+
+    return refuse
+
+
 def test_a_user_without_a_home_keeps_results_among_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(state_folder, "_make_temporary_folder", cache(_make_temporary_folder.__wrapped__))
     (tmp_path / "file").write_text("")
     without = {"HOME": str(tmp_path / "file")}
     kept = find_results_folder(without, is_root=False)
     assert kept.parent == tmp_path
     assert kept.stat().st_mode & 0o077 == 0
     assert find_results_folder(without, is_root=False) == kept
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    # As for a home that another user has closed, where even this cannot be asked.
+    with monkeypatch.context() as patched:
+        patched.setattr("os.stat", _refuse_below(closed))
+        patched.setattr("os.access", lambda path, *_: Path(path) != closed)
+        assert find_results_folder({"HOME": str(closed / "home")}, is_root=False) == kept
     # A folder that somebody names is not replaced by another one.
     named = without | {"DATAMILL_STATE_DIR": str(tmp_path / "file" / "state")}
     assert find_results_folder(named, is_root=False) == tmp_path / "file" / "state"

@@ -102,9 +102,12 @@ def count_fewest_rounds(packages: int, alpha: float) -> int:
         packages: how many are compared, each with every other.
         alpha: chance that any interval of any pair misses, as for `compare_pairs`.
     """
-    pairs = math.comb(packages, 2)
+    return _count_fewest(alpha / max(1, math.comb(packages, 2)) / PARTS)
+
+
+def _count_fewest(share: float) -> int:
     # The rule of `bound_separate_values`, which needs the fewest.
-    return 2 + math.ceil(math.log2(PARTS * max(1, pairs) / alpha))
+    return 2 + math.ceil(math.log2(1 / share))
 
 
 def shows_means(rounds: Rounds, size: int) -> bool:
@@ -144,6 +147,9 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
         known = _WELL_KNOWN if enough else _FAR_APART_KNOWN
         return _differ(baseline, other, typical, known, limit)
     needed = count_needed_rounds(means, limit)
+    if needed:
+        # Fewer tell nothing apart, however much it differs.
+        needed = max(needed, _count_fewest(alpha))
     if excludes_zero(means):
         # By rounds too few to have met rare slow executions: it bounds nothing yet.
         means = msgspec.structs.replace(means, low=None, high=None)

@@ -84,9 +84,12 @@ def look_at_number(question: TimingQuestion, rounds: int | None) -> tuple[str, .
     if len(question.commands) < 2 or rounds is None:
         return ()
     # Imported late: statistics take a while to load, which the first execution need not wait for.
-    from datamill.analysis.sequential.pairs import count_fewest_rounds
+    from datamill.analysis.sequential.pairs import FEWEST_MEAN_ROUNDS, count_fewest_rounds
 
     fewest = count_fewest_rounds(len(question.commands), question.alpha)
+    if question.builds is not None and question.builds.executions > 1:
+        # Means of several executions are compared from here on.
+        fewest = min(fewest, FEWEST_MEAN_ROUNDS)
     if rounds >= fewest:
         return ()
     what, which = ("executions", "commands") if question.builds is None else ("builds", "revisions")

@@ -150,8 +150,9 @@ def measure_rounds(
         for command in question.commands
     }
     limits = list_limits(question, run.records)
-    few = look_at_number(question, run.rounds)
-    limits += tuple(text for text in few if text not in cautions)
+    # Where too few were asked for it has been said.
+    if not look_at_number(question, question.most_rounds):
+        limits += look_at_number(question, run.rounds)
     if not interrupted:
         limits += list_overruns(question, run.rounds, measured_s)
     return TimedCommands(

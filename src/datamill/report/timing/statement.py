@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from datamill.analysis.interval import Interval
 from datamill.experiment.messages.numbers import format_count, format_figures, format_level
 from datamill.experiment.quantities import format_duration
@@ -102,16 +104,30 @@ def list_comparisons(answer: TimingAnswer) -> list[str]:
 
 
 def _find_best(answer: TimingAnswer) -> CommandMean | None:
+    ranked = _rank(answer)
+    return ranked[0] if ranked else None
+
+
+def _rank(answer: TimingAnswer) -> list[CommandMean]:
+    """Commands with a mean, the best first: by how many are known to be better, and then by their means.
+
+    Rare slow executions may give a command the larger mean that is faster in typical ones.
+    """
+    worse = Counter(
+        (pair.b if pair.verdict == "slower" else pair.a).name
+        for pair in answer.comparisons
+        if pair.verdict in ("slower", "faster")
+    )
+    sign = 1 if answer.response.direction == "lower" else -1
     known = [mean for mean in answer.means if mean.mean is not None]
-    choose = min if answer.response.direction == "lower" else max
-    return choose(known, key=lambda mean: mean.mean or 0.0) if known else None
+    return sorted(known, key=lambda mean: (worse[mean.command.name], sign * (mean.mean or 0.0)))
 
 
 def _compare_with(answer: TimingAnswer, first: CommandMean, other: CommandMean) -> CommandComparison:
-    """What is known of one command beside another, as `b` beside `a`."""
+    """What is known of one command beside another, as `b` beside `a`; alike ones stay as they were judged."""
     both = (first.command, other.command)
     pair = next(pair for pair in answer.comparisons if pair.a in both and pair.b in both)
-    return pair if pair.a == first.command else pair.turn()
+    return pair if pair.a == first.command or pair.verdict == "unchanged" else pair.turn()
 
 
 def _name_rounds(answer: TimingAnswer) -> str:
@@ -168,10 +184,10 @@ def _phrase_mean(answer: TimingAnswer, mean: CommandMean) -> str:
 
 def _phrase_best(answer: TimingAnswer) -> str:
     """The best of several commands, and how the others compare with it."""
-    known = [mean for mean in answer.means if mean.mean is not None]
-    best = _find_best(answer)
-    if best is None or len(known) < 2:
+    known = _rank(answer)
+    if len(known) < 2:
         return "The data cannot tell yet which is best: too few executions have ended."
+    best = known[0]
     beside = [pair for pair in answer.comparisons if best.command in (pair.a, pair.b)]
     unsure = [
         (pair.a if pair.b == best.command else pair.b).label
@@ -180,9 +196,7 @@ def _phrase_best(answer: TimingAnswer) -> str:
     ]
     word = "the fastest" if answer.response == DEFAULT_RESPONSE else f"best in {answer.response.name}"
     if not unsure:
-        choose = min if answer.response.direction == "lower" else max
-        next_best = choose((mean for mean in known if mean is not best), key=lambda mean: mean.mean or 0.0)
-        pair = _compare_with(answer, best, next_best)
+        pair = _compare_with(answer, best, known[1])
         return f"{best.command.label} is {word} of {len(answer.means)}. {phrase_comparison(answer, pair)}"
     if len(unsure) == len(answer.means) - 1:
         return f"The data cannot tell which of the {len(answer.means)} commands is {word}."

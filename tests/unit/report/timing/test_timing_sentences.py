@@ -124,6 +124,37 @@ def test_each_of_several_commands_is_compared_with_the_best_once() -> None:
     assert list_comparisons(three(comparisons=unknown)) == []
 
 
+def test_the_best_is_the_command_that_is_known_to_be_faster_whatever_rare_executions_made_of_its_mean() -> (
+    None
+):
+    means = tuple(
+        CommandMean(command, mean, mean - 0.01, mean + 0.01, 60)
+        for command, mean in ((A, 1.0), (B, 1.15), (C, 2.0))
+    )
+    pairs = (
+        CommandComparison(A, B, 0.9, 0.89, 0.91, "faster", 0, True),
+        CommandComparison(A, C, 2.0, 1.9, 2.1, "slower", 0, False),
+        CommandComparison(B, C, 2.22, 2.1, 2.3, "slower", 0, True),
+    )
+    told = phrase_answer(answer(*pairs, means=means))
+    assert told == (
+        "b is the fastest of 3. a is slower than b by 11.1% (9.9 to 12.4%), in typical executions."
+    )
+
+
+def test_alike_commands_stay_within_the_limit_that_they_were_judged_by() -> None:
+    means = (CommandMean(A, 1.0, 0.98, 1.02, 20), CommandMean(B, 0.9, 0.88, 0.92, 20))
+    means += (CommandMean(C, 9.0, 8.9, 9.1, 20),)
+    pairs = (
+        CommandComparison(A, B, 0.9, 0.82, 0.98, "unchanged", 0, False),
+        CommandComparison(A, C, 9.0, 8.9, 9.1, "slower", 0, False),
+        CommandComparison(B, C, 10.0, 9.8, 10.2, "slower", 0, False),
+    )
+    told = answer(*pairs, means=means, limit=0.2)
+    sentences = (phrase_answer(told), *list_comparisons(told))
+    assert any("within ±20%: b differs by −10.0% (−18.0 to −2.0%)" in line for line in sentences)
+
+
 def test_with_a_reference_all_others_are_compared_with_that() -> None:
     assert list_comparisons(three(has_reference=True)) == [
         "b is 4.0 times (2.5 to 5.0) as fast as a.",
