@@ -37,6 +37,8 @@ log = logging.getLogger("datamill.service")
 #: Set when the coordinator ends: streams end by themselves then, and their readers come back.
 ENDING = threading.Event()
 _POLL_S = 1.0
+#: How long who watches a screening that has ended waits for the experiment that follows it.
+_LONGEST_FOLLOW_S = 600.0
 #: Looking takes at most this share of the time of a feed, and it looks at least so often.
 _LOOKING_SHARE = 0.05
 _LONGEST_PAUSE_S = 30.0
@@ -70,6 +72,8 @@ class ExperimentReader:
         experiment = FleetExperiment.objects.only("id", "state", "state_reason", "ended_unix_s").get(
             pk=self.experiment_id
         )
+        # Asked before what is new is read: what follows is then among that, or still awaited.
+        ended = experiment.state in ENDED_EXPERIMENTS and not self._awaits_follow_up(experiment)
         debug_trials = self._find_debug_trials()
         page = None
         if cursor is None:
@@ -83,9 +87,7 @@ class ExperimentReader:
             state, reason, found.trials, found.debug_trials, found.workers, found.finish_s
         )
         # What ended it may have come in more pieces than are told at once.
-        over = experiment.state in ENDED_EXPERIMENTS and (page is None or page.begin == page.end)
-        # Who watches a screening wants to hear which experiment follows it.
-        over = over and not awaits_follow_up(self.experiment_id)
+        over = ended and (page is None or page.begin == page.end)
         return FeedLook(
             latest,
             page,
@@ -99,6 +101,11 @@ class ExperimentReader:
         """Return what happened behind one cursor, up to another."""
         # Names of its own: the other thread may be adding to those.
         return read_page(self.experiment_id, self._find_debug_trials(), begin, dict(self._names), latest)
+
+    def _awaits_follow_up(self, experiment: FleetExperiment) -> bool:
+        """Whether who watches a screening will soon hear which experiment follows it."""
+        is_recent = time.time() - (experiment.ended_unix_s or 0.0) < _LONGEST_FOLLOW_S
+        return is_recent and awaits_follow_up(self.experiment_id)
 
     def _find_debug_trials(self) -> list[int]:
         if self._debug_trials is None:

@@ -28,6 +28,7 @@ from datamill.service.coordinator.state.invariants import find_violations
 from datamill.service.coordinator.step import step
 from datamill.service.models import Event, FleetExperiment, FleetWorker
 from datamill.service.submissions.following import follow_up
+from datamill.service.watching import feed
 from datamill.service.watching.feed import ExperimentReader
 
 pytestmark = pytest.mark.usefixtures("data_folder")
@@ -144,15 +145,33 @@ def test_where_nothing_survives_the_experiment_is_as_it_was_submitted() -> None:
 
 
 @pytest.mark.usefixtures("memory_database")
-def test_who_watches_a_screening_is_told_which_experiment_follows_before_the_end() -> None:
+def test_who_watches_a_screening_is_told_which_experiment_follows_before_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     submit()
     run_all(0.0)
     first = FleetExperiment.objects.get()
     reader = ExperimentReader(first.pk)
     assert first.state == "completed"
+    monkeypatch.setattr(feed.time, "time", lambda: START_S + 1)
     assert reader.look(None).end == b""
-    follow_up(first.pk)
+    # What follows may be entered while somebody looks: it is told then, or at the next look.
+    with monkeypatch.context() as patched:
+        count = feed.count_progress
+        patched.setattr(feed, "count_progress", lambda *asked: (follow_up(first.pk), count(*asked))[1])
+        assert reader.look(None).end == b""
     assert b"none of the screened factors varies in it" in reader.look(None).end
+
+
+@pytest.mark.usefixtures("memory_database")
+def test_who_watches_a_screening_that_nothing_follows_is_not_kept_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    submit()
+    run_all(0.0)
+    reader = ExperimentReader(FleetExperiment.objects.get().pk)
+    monkeypatch.setattr(feed.time, "time", lambda: START_S + 3600)
+    assert b"completed" in reader.look(None).end
 
 
 @pytest.mark.usefixtures("memory_database")
