@@ -156,7 +156,9 @@ def _find_new(
     program: Program | None
     started = time.monotonic()
     if built is not None:
-        program, reason = keep_binaries(built, project.settings.binaries, (), project.store), ""
+        with project.store.locked():
+            keep = [path for path in project.settings.keep if (built / path).exists()]
+            program, reason = keep_binaries(built, project.settings.binaries, keep, project.store), ""
     else:
         from datamill.execution.command_session import CommandSession
         from datamill.execution.worker import find_worker

@@ -45,9 +45,14 @@ def keep_binaries(source: Path, paths: Sequence[str], keep: Sequence[str], store
     name = name_program(tables)
     store.prepare()
     folder = store.place_programs(name)
-    if folder.exists() and name in store.programs:
-        return store.programs[name]
-    program = Program(name, {path: store.keep_table(table) for path, table in tables.items()})
+    listed = store.programs.get(name)
+    if listed is not None and folder.exists():
+        return listed
+    if listed is not None and store.has_profiles(name):
+        # Its profiles have the names of binaries that are gone.
+        program = listed
+    else:
+        program = Program(name, {path: store.keep_table(table) for path, table in tables.items()})
     new = folder.with_name(f".{name}.{os.getpid()}")
     shutil.rmtree(new, ignore_errors=True)
     for path in dict.fromkeys((*tables, *keep)):
