@@ -153,7 +153,7 @@ def _run(arguments: list[str] | None) -> None:
 
 
 def _print_what_can_be() -> None:
-    """Have a terminal that lacks a character show another one: it must not cost what was measured."""
+    """Write another character where an output lacks one: it must not cost what was measured."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(errors="replace")

@@ -91,7 +91,7 @@ def draw_changes(answer: GateAnswer) -> Figure:
     reach = _find_reach(shown)
     ends = [value[key] for value in values for key in ("low", "high", "change")]
     known_ends = [end for end in ends if isinstance(end, float)]
-    is_cut = bool(known_ends) and max(map(abs, known_ends)) > reach
+    is_cut = reach > 0 and bool(known_ends) and max(map(abs, known_ends)) > reach
     domain = [max(min(0.0, *known_ends), -reach), min(max(0.0, *known_ends), reach)] if is_cut else None
     scale = {"scale": {"domain": domain, "nice": False}} if is_cut else {}
     chart = {
