@@ -111,7 +111,7 @@ def test_a_bundle_needs_neither_response_nor_factors_named(
 BAD = {
     "no such file": (None, "y", "f,g", "no such file"),
     "no rows": ("f,g,y\n", "y", "f,g", "no rows"),
-    "empty file": ("", "y", "f,g", "cannot be read"),
+    "empty file": ("", "y", "f,g", "the file is empty"),
     "missing factor": (GOOD, "y", "f,h", 'no column "h"'),
     "missing response": (GOOD, "z", "f,g", "The columns are: f, g, y."),
     "no response named": (GOOD, "", "f,g", "--response"),
