@@ -1,4 +1,4 @@
-"""What is said of a machine on which commands are timed, of played executions."""
+"""Warnings about the machine on which commands are timed, given made executions."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ fn name_descriptor(descriptor: c_int) -> [u8; 32] {
     name
 }
 
-/// Find the binary that runs when the file at a path is executed; nothing where there is none.
+/// Find the binary that runs when the file at a path is executed; `None` if the kernel would refuse the file.
 ///
 /// A text without an interpreter is executed by a shell alone: see [`find_shell`].
 pub fn find_binary(folder: c_int, path: *const c_char) -> Option<Binary> {

@@ -174,7 +174,7 @@ pub unsafe fn innermost_instruction_tried() -> u64 {
     unsafe { *((frame + QUICK.instruction.load(Ordering::Relaxed)) as *const u64) }
 }
 
-/// The innermost frame, of whichever kind it is; 0 where there is none.
+/// The innermost frame of any kind; 0 outside Python code.
 #[inline(always)]
 unsafe fn innermost_frame_tried() -> u64 {
     let read = |place: u64| unsafe { *(place as *const u64) };

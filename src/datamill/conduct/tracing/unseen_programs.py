@@ -79,7 +79,7 @@ def find_obstacle(program: Path, tracer: Path) -> Obstacle:
 
 
 def _read_kind(path: Path) -> tuple[bytes, bytes] | None:
-    """Word size, byte order and processor of a binary; None where it is none."""
+    """Word size, byte order and processor of a binary; None for any other file."""
     with path.open("rb") as file:
         head = file.read(20)
     return (head[4:6], head[18:20]) if head.startswith(b"\x7fELF") else None

@@ -37,6 +37,13 @@ def answer(*pairs: CommandComparison, means: tuple[CommandMean, ...] = (), **cha
     return TimingAnswer(means=means, comparisons=pairs, **options | changes)
 
 
+def make_means(*seconds: float) -> tuple[CommandMean, ...]:
+    return tuple(
+        CommandMean(command, mean, mean - 0.01, mean + 0.01, 20)
+        for command, mean in zip((A, B, C), seconds, strict=True)
+    )
+
+
 @pytest.mark.parametrize(
     ("pair", "sentence"),
     [
@@ -75,10 +82,7 @@ def test_what_it_would_take_is_told_where_nothing_can_be_told_yet() -> None:
 
 
 def test_of_several_commands_the_best_is_named_with_those_that_may_be_as_good() -> None:
-    means = tuple(
-        CommandMean(command, mean, mean - 0.01, mean + 0.01, 20)
-        for command, mean in ((A, 1.0), (B, 1.0), (C, 2.0))
-    )
+    means = make_means(1.0, 1.0, 2.0)
     pairs = (
         CommandComparison(A, B, 1.0, 0.99, 1.02, "cannot tell", 0, False),
         CommandComparison(A, C, 2.0, 1.9, 2.1, "slower", 0, False),
@@ -89,10 +93,7 @@ def test_of_several_commands_the_best_is_named_with_those_that_may_be_as_good() 
 
 
 def test_the_next_best_of_several_commands_is_compared_with_the_best() -> None:
-    means = tuple(
-        CommandMean(command, mean, mean - 0.01, mean + 0.01, 20)
-        for command, mean in ((A, 1.2), (B, 1.0), (C, 1.1))
-    )
+    means = make_means(1.2, 1.0, 1.1)
     pairs = (
         CommandComparison(A, B, 0.83, 0.82, 0.84, "faster", 0, False),
         CommandComparison(A, C, 0.92, 0.91, 0.93, "faster", 0, False),
@@ -103,10 +104,7 @@ def test_the_next_best_of_several_commands_is_compared_with_the_best() -> None:
 
 
 def three(**changes: Any) -> TimingAnswer:
-    means = tuple(
-        CommandMean(command, mean, mean - 0.01, mean + 0.01, 20)
-        for command, mean in ((A, 4.0), (B, 1.0), (C, 2.0))
-    )
+    means = make_means(4.0, 1.0, 2.0)
     pairs = (
         CommandComparison(A, B, 0.25, 0.2, 0.4, "faster", 0, False),
         CommandComparison(A, C, 0.5, 0.48, 0.52, "faster", 0, False),
@@ -127,10 +125,7 @@ def test_each_of_several_commands_is_compared_with_the_best_once() -> None:
 def test_the_best_is_the_command_that_is_known_to_be_faster_whatever_rare_executions_made_of_its_mean() -> (
     None
 ):
-    means = tuple(
-        CommandMean(command, mean, mean - 0.01, mean + 0.01, 60)
-        for command, mean in ((A, 1.0), (B, 1.15), (C, 2.0))
-    )
+    means = make_means(1.0, 1.15, 2.0)
     pairs = (
         CommandComparison(A, B, 0.9, 0.89, 0.91, "faster", 0, True),
         CommandComparison(A, C, 2.0, 1.9, 2.1, "slower", 0, False),
