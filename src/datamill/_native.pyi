@@ -1,9 +1,13 @@
 """Kernels in Rust (`crates/numeric`, wrapped by `crates/python`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Function = TypeVar("_Function")
+_Data = TypeVar("_Data")
 
 def gather_moments(
     cell_of_row: NDArray[np.uint32], values: NDArray[np.float64], cells: int, origin: float
@@ -406,11 +410,21 @@ def read_places(path: str, offsets: Sequence[int]) -> bytes:
     symbol before the address. Raises ValueError where the file is no program that can be read.
     """
 
-def read_function_table(path: str) -> bytes:
-    """Return the functions and data of a program (ELF) as JSON, as `selection.tables.FunctionTable` reads it.
+def read_function_table(
+    path: str, function: Callable[..., _Function], data: Callable[..., _Data]
+) -> tuple[
+    tuple[int, str, str, str],
+    tuple[_Function, ...],
+    tuple[_Data, ...],
+    tuple[tuple[str, ...], tuple[str, ...], str | None, str | None],
+    tuple[str, ...],
+]:
+    """Return the functions and data of a program (ELF).
 
-    Raises ValueError, whose text goes on after the file's name, where the file cannot be read or is no linked
-    program of an architecture that is understood.
+    `function` and `data` make records of the fields of `selection.tables`' `Function` and `DataObject`, in
+    their order. Before them stand a table's `form`, `machine`, `source` and `content`, behind them the fields
+    of its `Build`, and what is lost. Raises ValueError, whose text goes on after the file's name, where the
+    file cannot be read or is no linked program of an architecture that is understood.
     """
 
 def grow_forest(

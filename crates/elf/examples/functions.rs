@@ -12,8 +12,11 @@ fn main() {
     let path = std::path::Path::new(path);
     let mut out = std::io::stdout();
     if rest.is_empty() {
-        match datamill_elf::read_json(path) {
-            Ok(json) => out.write_all(&json).expect("an output"),
+        match datamill_elf::read_path(path) {
+            Ok(table) => {
+                let json = serde_json::to_vec(&table).expect("a table is JSON");
+                out.write_all(&json).expect("an output");
+            }
             Err(trouble) => {
                 eprintln!("{}: {trouble}", path.display());
                 std::process::exit(2);
@@ -23,11 +26,11 @@ fn main() {
     }
     for _ in 0..20 {
         let start = Instant::now();
-        let json = datamill_elf::read_json(path).expect("a program");
+        let functions = datamill_elf::read_path_rows(path, |rows| rows.functions().count());
         let read = start.elapsed();
         println!(
-            "{} bytes of JSON: {:.1} ms",
-            json.len(),
+            "{} functions: {:.1} ms",
+            functions.expect("a program"),
             read.as_secs_f64() * 1e3
         );
     }

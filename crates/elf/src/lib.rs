@@ -12,13 +12,15 @@ mod normal;
 mod path;
 mod places;
 mod read;
+mod rows;
 mod table;
 mod trouble;
-mod write;
 
 pub use digest::digest;
-pub use path::{read_json, read_path};
+pub use normal::Reference;
+pub use path::{read_path, read_path_rows};
 pub use places::{Place, find_places};
 pub use read::read_table;
-pub use table::{Build, DataObject, Function, FunctionTable, Library};
+pub use rows::{DataRow, Digits, FunctionRow, Names, Rows};
+pub use table::{Build, DataObject, FORM, Function, FunctionTable, Library};
 pub use trouble::Trouble;

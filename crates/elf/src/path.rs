@@ -5,29 +5,31 @@ use std::path::{Path, PathBuf};
 use object::Object;
 
 use crate::image::build::hexadecimal;
-use crate::read::{parse_table, write_table};
+use crate::read::read_rows;
+use crate::rows::Rows;
 use crate::table::FunctionTable;
 use crate::trouble::Trouble;
 
-/// Reads the table of the program at `path` as JSON, with names from its separate debug file where one is found.
+/// Reads the rows of the program at `path`, with names from its separate debug file where one is found, and returns what
+/// `take` makes of them.
 ///
 /// Debug files are looked for as gdb does: under `/usr/lib/debug/.build-id`, and by the name in `.gnu_debuglink` beside
 /// the program, in `.debug` beside it, and under `/usr/lib/debug`. One of another build is not taken.
 ///
 /// # Errors
 /// [`Trouble`] where the file cannot be read or is not a program that is understood.
-pub fn read_json(path: &Path) -> Result<Vec<u8>, Trouble> {
+pub fn read_path_rows<T>(path: &Path, take: impl FnOnce(&Rows<'_>) -> T) -> Result<T, Trouble> {
     let bytes = std::fs::read(path).map_err(|why| Trouble::Unreadable(why.to_string()))?;
     let debug = debug_file(path, &bytes);
-    write_table(&bytes, debug.as_deref())
+    read_rows(&bytes, debug.as_deref(), take)
 }
 
-/// Reads it as a table: see [`read_json`].
+/// Reads it as a table: see [`read_path_rows`].
 ///
 /// # Errors
 /// As there.
 pub fn read_path(path: &Path) -> Result<FunctionTable, Trouble> {
-    read_json(path).map(|json| parse_table(&json))
+    read_path_rows(path, |rows| FunctionTable::from(rows))
 }
 
 fn debug_file(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {

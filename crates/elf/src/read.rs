@@ -12,9 +12,9 @@ use crate::image::symbols::{Place, symbols_of};
 use crate::image::{Image, build};
 use crate::names::{shown, tell_apart};
 use crate::normal::{Form, add_held, content_of, list_starts, read_function};
-use crate::table::{FORM, FunctionTable};
+use crate::rows::{Names, Piece, Rows};
+use crate::table::FunctionTable;
 use crate::trouble::Trouble;
-use crate::write::{Names, Piece, quote, quote_all, write_data, write_functions};
 
 /// Pieces of the code for each thread, so that one that finished early finds more, and the fewest bytes of one.
 /// The result does not depend on them.
@@ -27,16 +27,15 @@ const LEAST_PIECE: u64 = 1 << 15;
 /// [`Trouble`] where `bytes` are not a linked ELF file of an architecture that is understood. A debug file that cannot
 /// be read is named in the table's field `lost`.
 pub fn read_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<FunctionTable, Trouble> {
-    write_table(bytes, debug).map(|json| parse_table(&json))
+    read_rows(bytes, debug, |rows| FunctionTable::from(rows))
 }
 
-/// The table that was written.
-pub(crate) fn parse_table(json: &[u8]) -> FunctionTable {
-    serde_json::from_slice(json).expect("what was written is a table")
-}
-
-/// Reads it as JSON: see [`read_table`].
-pub(crate) fn write_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<Vec<u8>, Trouble> {
+/// Reads it as rows, and returns what `take` makes of them: see [`read_table`].
+pub(crate) fn read_rows<T>(
+    bytes: &[u8],
+    debug: Option<&[u8]>,
+    take: impl FnOnce(&Rows<'_>) -> T,
+) -> Result<T, Trouble> {
     let file = parse(bytes)?;
     let image = Image::new(&file)?;
     let mut lost = Vec::new();
@@ -83,37 +82,32 @@ pub(crate) fn write_table(bytes: &[u8], debug: Option<&[u8]>) -> Result<Vec<u8>,
         || rayon::join(|| whole(&layout), || content_of(&layout)),
     );
     let names = Names {
-        functions: quote_all(function_names(&layout.functions, &pieces)),
-        objects: quote_all(tell_apart(
+        functions: function_names(&layout.functions, &pieces),
+        objects: tell_apart(
             layout
                 .objects
                 .iter()
                 .map(|place| (shown(place.symbol), place.file))
                 .collect(),
-        )),
+        ),
         imports: layout
             .slots
             .imports()
             .iter()
-            .map(|symbol| quote(&shown(symbol)))
+            .map(|symbol| shown(symbol))
             .collect(),
     };
-    let head = format!(
-        r#"{{"form":{FORM},"machine":{},"source":{},"content":{},"functions":["#,
-        quote(layout.image.machine.name()),
-        quote(source),
-        quote(&content),
-    );
-    let functions = write_functions(&pieces, &layout.functions, &names);
-    let data = write_data(&data, &names);
-    let build = serde_json::to_vec(&build).expect("a build is JSON");
-    let lost = serde_json::to_vec(&lost).expect("texts are JSON");
-    let mut parts: Vec<&[u8]> = vec![head.as_bytes()];
-    parts.extend(functions.iter().map(Vec::as_slice));
-    parts.extend([br#"],"data":["#, data.as_slice()]);
-    parts.extend([br#"],"build":"#, build.as_slice()]);
-    parts.extend([br#","lost":"#, lost.as_slice(), b"}"]);
-    Ok(parts.concat())
+    Ok(take(&Rows {
+        machine: layout.image.machine.name(),
+        source,
+        content,
+        build,
+        lost,
+        names,
+        places: &layout.functions,
+        pieces,
+        data,
+    }))
 }
 
 fn read_pieces(layout: &Layout<'_>) -> Vec<Piece> {

@@ -1,9 +1,9 @@
 //! The table of a program: what two builds are compared by.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A program's functions, data and build.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionTable {
     /// The version of the normal form: digests of different versions cannot be compared.
     pub form: u32,
@@ -24,18 +24,16 @@ pub struct FunctionTable {
 }
 
 /// One function. Names that are called or referred to are those in the field `name` of their rows, or of imports.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Function {
     /// Its name, once in a table: demangled, a duplicate with its file or a number.
     pub name: String,
     /// Digest of its code in the normal form.
     pub code: String,
     /// The same with line numbers that the compiler put in left out; null where it holds none.
-    #[serde(default)]
     pub code_without_lines: Option<String>,
     /// The same with names of this program's functions and data left out, which a renaming changes; null where it names
     /// none.
-    #[serde(default)]
     pub code_without_names: Option<String>,
     /// Bytes.
     pub size: u64,
@@ -46,46 +44,38 @@ pub struct Function {
     /// The symbol in the file; empty where the file has no symbol.
     pub symbol: String,
     /// The function of which the compiler made this one: a part, a cold part, a clone for constants.
-    #[serde(default)]
     pub clone_of: Option<String>,
     /// The source file, where the symbol table names it.
-    #[serde(default)]
     pub file: Option<String>,
     /// Other names of the same code.
-    #[serde(default)]
     pub aliases: Vec<String>,
     /// Whom it calls, directly or by a jump at its end, each once, in the order in which the code first does.
-    #[serde(default)]
     pub calls: Vec<String>,
     /// Named data and functions whose address it takes, each once, in the same order.
-    #[serde(default)]
     pub refers_to: Vec<String>,
     /// Immediate operands that are not addresses, each once, ascending.
-    #[serde(default)]
     pub constants: Vec<i64>,
 }
 
 /// Data with a name.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DataObject {
     /// Its name, once in a table.
     pub name: String,
     /// Digest of what it holds, pointers by what they point to; of data that begin as zeros, of their size.
     pub content: String,
     /// The same with names of what pointers lead to left out, which a renaming changes; null where they lead to none.
-    #[serde(default)]
     pub content_without_names: Option<String>,
     /// Bytes.
     pub size: u64,
     /// The section that holds it.
     pub section: String,
     /// Named data and functions that its pointers lead to, each once, in their order.
-    #[serde(default)]
     pub refers_to: Vec<String>,
 }
 
 /// How the program was built.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Build {
     /// Compilers and the options that they recorded, each once.
     pub producers: Vec<String>,
@@ -100,5 +90,5 @@ pub struct Build {
 /// A shared library by its name.
 pub type Library = String;
 
-/// The version of the normal form that this crate writes.
-pub(crate) const FORM: u32 = 2;
+/// The version of the normal form that this crate reads.
+pub const FORM: u32 = 2;

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from datamill import _native
 from datamill.cli.main import datamill, main
+from datamill.conduct.selection.read_program import read_program
+from datamill.selection.tables.function_table import decode_table, encode_table
 
 SOURCE = """
 #include <stdio.h>
@@ -39,6 +43,14 @@ def ask(*arguments):
     found = CliRunner().invoke(datamill, ["selection", *map(str, arguments)])
     assert found.exit_code == 0, found.output
     return found.output
+
+
+def test_a_table_is_read_from_disk_as_it_was_read_from_the_program(programs):
+    # The second has no symbols.
+    for path in (programs / "by-3", Path(_native.__file__)):
+        table = read_program(path)
+        assert table.functions
+        assert decode_table(encode_table(table), str(path)) == table
 
 
 def test_what_changed_is_told_in_a_sentence_and_a_table(programs):

@@ -61,8 +61,14 @@ impl<'a> Layout<'a> {
         part_overlaps(&mut symbols.functions, &image, true);
         part_overlaps(&mut symbols.objects, &image, false);
         let stems = |places: &[Place<'a>]| places.iter().map(|place| stem(place.symbol)).collect();
-        let starts =
-            |places: &[Place<'a>]| Starts::new(places.iter().map(|place| place.start).collect());
+        let starts = |places: &[Place<'a>]| {
+            Starts::new(
+                places
+                    .iter()
+                    .map(|place| (place.start, place.end))
+                    .collect(),
+            )
+        };
         let mut boundaries: Vec<_> = symbols.boundaries.into_iter().collect();
         boundaries.sort_unstable();
         let mut layout = Self {
@@ -106,7 +112,7 @@ impl<'a> Layout<'a> {
     /// What `address` means. A word that the loader fills means what it will hold, a stub what it jumps to.
     pub(crate) fn resolve(&self, address: u64) -> Target<'_> {
         if self.text.contains(&address)
-            && let Some(target) = within(&self.functions, &self.function_starts, address)
+            && let Some(target) = self.function_starts.within(address)
         {
             return Target::Function(target.0, target.1);
         }
@@ -125,7 +131,7 @@ impl<'a> Layout<'a> {
             return Target::Nowhere;
         };
         if section.holding == Holding::Code {
-            if let Some(target) = within(&self.functions, &self.function_starts, address) {
+            if let Some(target) = self.function_starts.within(address) {
                 return Target::Function(target.0, target.1);
             }
             if section.name.starts_with(".plt") || section.name == ".iplt" {
@@ -136,7 +142,7 @@ impl<'a> Layout<'a> {
             }
             return Target::Place(section);
         }
-        if let Some(target) = within(&self.objects, &self.object_starts, address) {
+        if let Some(target) = self.object_starts.within(address) {
             return Target::Object(target.0, target.1);
         }
         if section.name.starts_with(".got") {
@@ -157,10 +163,10 @@ impl<'a> Layout<'a> {
         };
         let section = self.image.section_at(address)?;
         if section.holding == Holding::Code {
-            let (index, offset) = within(&self.functions, &self.function_starts, address)?;
+            let (index, offset) = self.function_starts.within(address)?;
             return Some(Target::Function(index, offset));
         }
-        match within(&self.objects, &self.object_starts, address) {
+        match self.object_starts.within(address) {
             Some((index, offset)) => Some(Target::Object(index, offset)),
             None => Some(Target::Place(section)),
         }
@@ -179,11 +185,6 @@ impl<'a> Layout<'a> {
             .ok()?;
         Some(self.boundaries[index].1)
     }
-}
-
-fn within(places: &[Place<'_>], starts: &Starts, address: u64) -> Option<(usize, u64)> {
-    let index = starts.up_to(address).checked_sub(1)?;
-    (address < places[index].end).then(|| (index, address - places[index].start))
 }
 
 /// Ends places where the next begin, if together they are far larger than the sections that hold them.

@@ -1,7 +1,5 @@
 //! Loops of a function.
 
-use super::ranks::Ranks;
-
 /// A jump inside a function, by the numbers of instructions.
 #[derive(Clone, Copy)]
 pub(super) struct Jump {
@@ -16,12 +14,31 @@ pub(super) struct Flow {
     pub(super) jumps: Vec<Jump>,
     /// Instructions after which the next is not reached, ascending.
     pub(super) ends: Vec<u32>,
-    starts: Ranks,
-    /// The blocks that may come after each block: their numbers, and how many those of the blocks up to it are.
-    targets: Vec<u32>,
-    ranges: Vec<u32>,
-    states: Vec<u8>,
+    /// Which instructions begin a block: 64 in a word.
+    starts: Vec<u64>,
+    blocks: Vec<Block>,
+    /// The number of the block that begins at an instruction, where one does.
+    block_at: Vec<u32>,
     stack: Vec<(u32, u32)>,
+}
+
+/// Instructions of which only the first is jumped to and only the last jumps.
+#[derive(Clone, Copy)]
+struct Block {
+    /// The first of its jumps; those of the next block follow.
+    first: u32,
+    /// Whether the next block is reached without a jump.
+    falls: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Open,
+    /// Open, and a loop goes back to it.
+    Head,
+    Left,
 }
 
 impl Flow {
@@ -39,11 +56,18 @@ impl Flow {
         if !self.jumps.iter().any(|jump| jump.to <= jump.from) {
             return 0;
         }
-        self.starts.begin(count as usize);
-        let starts = &mut self.starts;
+        self.find_starts(count);
+        self.list_blocks(count);
+        self.walk(count)
+    }
+
+    fn find_starts(&mut self, count: u32) {
+        self.starts.clear();
+        // One behind the last may be told to begin too.
+        self.starts.resize(count as usize / 64 + 1, 0);
         let mut begin = |start: u32| {
-            if start < count {
-                starts.insert(start as usize);
+            if let Some(word) = self.starts.get_mut(start as usize / 64) {
+                *word |= 1 << (start % 64);
             }
         };
         begin(0);
@@ -54,81 +78,96 @@ impl Flow {
         for end in &self.ends {
             begin(end + 1);
         }
-        let blocks = self.starts.count();
-        self.list_targets(count, blocks);
-        self.walk(blocks)
     }
 
-    fn list_targets(&mut self, count: u32, blocks: u32) {
-        self.targets.clear();
-        self.ranges.clear();
-        let mut jumps = self.jumps.iter().peekable();
-        let mut ends = self.ends.iter().peekable();
-        let mut take = |end: u32| {
-            while let Some(jump) = jumps.next_if(|jump| jump.from < end) {
-                if jump.to < count {
-                    // A block begins there.
-                    self.targets.push(self.starts.before(jump.to as usize));
+    fn list_blocks(&mut self, count: u32) {
+        self.blocks.clear();
+        if self.block_at.len() < count as usize {
+            self.block_at.resize(count as usize, 0);
+        }
+        let (mut jump, mut end) = (0, 0);
+        for (index, word) in self.starts.iter().enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                let start = index as u32 * 64 + left.trailing_zeros();
+                left &= left - 1;
+                // Where a block begins, the one before it ends.
+                while self.jumps.get(jump).is_some_and(|jump| jump.from < start) {
+                    jump += 1;
                 }
+                while self.ends.get(end).is_some_and(|end| *end < start) {
+                    end += 1;
+                    if let Some(before) = self.blocks.last_mut() {
+                        before.falls = false;
+                    }
+                }
+                let Some(place) = self.block_at[..count as usize].get_mut(start as usize) else {
+                    break;
+                };
+                *place = self.blocks.len() as u32;
+                self.blocks.push(Block {
+                    first: jump as u32,
+                    falls: true,
+                    state: State::New,
+                });
             }
-            let mut falls = end < count;
-            while ends.next_if(|last| **last < end).is_some() {
-                falls = false;
-            }
-            let after = self.ranges.len() as u32 + 1;
-            if falls {
-                self.targets.push(after);
-            }
-            self.ranges.push(self.targets.len() as u32);
-        };
-        self.starts.numbers().skip(1).for_each(&mut take);
-        take(count);
-        debug_assert_eq!(self.ranges.len(), blocks as usize);
+        }
+        if let Some(last) = self.blocks.last_mut() {
+            last.falls = false;
+        }
     }
 
-    fn walk(&mut self, blocks: u32) -> u32 {
-        const NEW: u8 = 0;
-        const OPEN: u8 = 1;
-        const LEFT: u8 = 2;
-        /// A block that a loop goes back to.
-        const HEAD: u8 = 4;
-        let first = |ranges: &[u32], block: u32| match block {
-            0 => 0,
-            block => ranges[block as usize - 1],
-        };
-        self.states.clear();
-        self.states.resize(blocks as usize, NEW);
+    fn walk(&mut self, count: u32) -> u32 {
+        // A block's jumps end where those of the next begin.
+        let blocks = self.blocks.len() as u32;
+        self.blocks.push(Block {
+            first: self.jumps.len() as u32,
+            falls: false,
+            state: State::Left,
+        });
         let mut heads = 0;
         for root in 0..blocks {
-            if self.states[root as usize] != NEW {
+            if self.blocks[root as usize].state != State::New {
                 continue;
             }
-            self.states[root as usize] = OPEN;
-            self.stack.push((root, first(&self.ranges, root)));
+            self.enter(root);
             while let Some((block, next)) = self.stack.last_mut() {
-                if *next == self.ranges[*block as usize] {
-                    self.states[*block as usize] = LEFT;
+                let (block, jump) = (*block as usize, *next);
+                *next += 1;
+                let end = self.blocks[block + 1].first;
+                let target = if jump < end {
+                    // One behind the last instruction leads out.
+                    let to = self.jumps[jump as usize].to;
+                    if to >= count {
+                        continue;
+                    }
+                    self.block_at[to as usize]
+                } else if jump == end && self.blocks[block].falls {
+                    block as u32 + 1
+                } else {
+                    self.blocks[block].state = State::Left;
                     self.stack.pop();
                     continue;
-                }
-                let target = self.targets[*next as usize];
-                *next += 1;
-                let state = &mut self.states[target as usize];
+                };
+                let state = &mut self.blocks[target as usize].state;
                 match *state {
+                    State::New => self.enter(target),
                     // Each is counted once.
-                    OPEN => {
-                        *state = OPEN | HEAD;
+                    State::Open => {
+                        *state = State::Head;
                         heads += 1;
                     }
-                    NEW => {
-                        *state = OPEN;
-                        self.stack.push((target, first(&self.ranges, target)));
-                    }
-                    _ => {}
+                    State::Head | State::Left => {}
                 }
             }
         }
         heads
+    }
+
+    fn enter(&mut self, block: u32) {
+        let entered = &mut self.blocks[block as usize];
+        entered.state = State::Open;
+        self.stack.push((block, entered.first));
     }
 }
 

@@ -35,14 +35,14 @@ mod extents;
 mod form;
 mod lines;
 mod loops;
-mod ranks;
 mod riscv;
 mod texts;
 mod x86;
 
 pub(crate) use data::{Content, content_of};
 pub(crate) use extents::{add_held, list_starts};
-pub(crate) use form::{Form, Read, Reference, Used};
+pub use form::Reference;
+pub(crate) use form::{Form, Read, Used};
 
 use crate::image::Machine;
 use crate::image::layout::Layout;

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from datamill import _native
 from datamill.experiment.errors import InputError
-from datamill.selection.tables.function_table import FunctionTable, decode_table
+from datamill.selection.tables.function_table import Build, DataObject, Function, FunctionTable
 
 
 def read_program(path: Path) -> FunctionTable:
@@ -18,9 +18,9 @@ def read_program(path: Path) -> FunctionTable:
         InputError: it cannot be read, or is no linked program of an architecture that is understood.
     """
     try:
-        json = _native.read_function_table(str(path))
+        told, functions, data, build, lost = _native.read_function_table(str(path), Function, DataObject)
     except ValueError as error:
         raise InputError(
             str(error), where=str(path), remedy="Name a program or shared library that the build makes."
         ) from error
-    return decode_table(json, str(path))
+    return FunctionTable(*told, functions, data, Build(*build), lost)

@@ -1,22 +1,25 @@
 //! A function's form while it is read.
 
 mod nameless;
+mod order;
 
 use std::ops::Range;
 
 use nameless::Entries;
+use order::Order;
 
 use super::lines::Lines;
 use super::loops::{Flow, Jump};
-use super::ranks::Ranks;
 use crate::digest::mix;
 use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
 
 /// What a function calls or takes the address of, by its index among those of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reference {
+pub enum Reference {
+    /// A function of this program.
     Function(usize),
+    /// Named data of this program.
     Object(usize),
     /// A symbol of another file.
     Import(usize),
@@ -54,17 +57,16 @@ pub(crate) struct Form {
     start: u64,
     length: usize,
     bytes: Vec<u8>,
-    /// The bytes of the code at which instructions of the form begin.
-    begun: Ranks,
-    kept: u32,
-    /// Those at which instructions begin that the form leaves out, ascending.
-    idle: Vec<usize>,
+    order: Order,
+    /// How many instructions the form leaves out.
+    idle: u32,
     waiting: Vec<Waiting>,
     /// Tables of jumps that no jump has used, by their addresses.
     tables: Vec<(u64, Entries)>,
     /// How many entries the last comparison allows.
     bound: Option<u64>,
-    compared: Option<u64>,
+    compared: u64,
+    is_compared: bool,
     /// Bytes of the code that the last table names.
     table: Vec<u32>,
     /// Jumps through tables: number of the jump, byte of the code.
@@ -131,13 +133,13 @@ impl Form {
             start: 0,
             length: 0,
             bytes: Vec::new(),
-            begun: Ranks::default(),
-            kept: 0,
-            idle: Vec::new(),
+            order: Order::new(),
+            idle: 0,
             waiting: Vec::new(),
             tables: Vec::new(),
             bound: None,
-            compared: None,
+            compared: 0,
+            is_compared: false,
             table: Vec::new(),
             ahead: Vec::new(),
             boundaries: false,
@@ -163,13 +165,12 @@ impl Form {
     pub(super) fn begin(&mut self, index: usize, start: u64, length: usize, boundaries: bool) {
         (self.index, self.start, self.length) = (index, start, length);
         self.bytes.clear();
-        self.begun.begin(length);
-        self.kept = 0;
-        self.idle.clear();
+        self.order.begin(length);
+        self.idle = 0;
         self.waiting.clear();
         self.table.clear();
         self.tables.clear();
-        (self.bound, self.compared) = (None, None);
+        (self.bound, self.is_compared) = (None, false);
         self.ahead.clear();
         self.names.clear();
         self.flow.clear();
@@ -185,14 +186,10 @@ impl Form {
     }
 
     /// An instruction at that byte of the code; one that does nothing is counted and else left out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn instruction(&mut self, offset: usize, kept: bool) {
-        if kept {
-            self.begun.insert(offset);
-            self.kept += 1;
-        } else {
-            self.idle.push(offset);
-        }
+        self.order.push(offset, kept);
+        self.idle += u32::from(!kept);
     }
 
     /// Bytes as they are.
@@ -206,8 +203,8 @@ impl Form {
     pub(super) fn piece(&mut self, code: &[u8], piece: Range<usize>) {
         let length = piece.len();
         // Most are short: a copy of a fixed length, of which the rest is dropped, takes a fraction of the time.
-        match code[piece.start..].first_chunk::<16>() {
-            Some(bytes) if length <= 16 => {
+        match code[piece.start..].first_chunk::<32>() {
+            Some(bytes) if length <= 32 => {
                 let end = self.bytes.len() + length;
                 self.bytes.extend_from_slice(bytes);
                 self.bytes.truncate(end);
@@ -229,8 +226,9 @@ impl Form {
     }
 
     /// The target of a jump: inside, or the function that it goes on in. True where it is inside.
+    #[inline]
     pub(super) fn jump(&mut self, layout: &Layout<'_>, target: u64, conditional: bool) -> bool {
-        let from = self.kept - 1;
+        let from = self.order.count() - 1;
         if !conditional {
             self.flow.ends.push(from);
         }
@@ -246,6 +244,7 @@ impl Form {
     }
 
     /// The target of a call.
+    #[inline]
     pub(super) fn call(&mut self, layout: &Layout<'_>, target: u64) {
         let target = match self.inside(target) {
             Some(0) | None => layout.resolve(target),
@@ -271,19 +270,27 @@ impl Form {
 
     /// A comparison with a constant, or anything that makes the last one of no account.
     pub(super) fn compared(&mut self, value: Option<u64>) {
-        self.compared = value;
+        self.is_compared = value.is_some();
+        self.compared = value.unwrap_or_default();
+    }
+
+    /// The same without a constant, if `when`.
+    #[inline(always)]
+    pub(super) fn forget_compared(&mut self, when: bool) {
+        self.is_compared &= !when;
     }
 
     /// A jump that separates values up to the compared one, or below it, from larger ones.
     pub(super) fn bounded(&mut self, inclusive: bool) {
-        if let Some(value) = self.compared.take() {
-            self.bound = Some(value.saturating_add(u64::from(inclusive)));
+        if self.is_compared {
+            self.bound = Some(self.compared.saturating_add(u64::from(inclusive)));
+            self.is_compared = false;
         }
     }
 
     /// A jump through a register or a word: to the targets of the table seen before it.
     pub(super) fn jump_unknown(&mut self, layout: &Layout<'_>) {
-        let from = self.kept - 1;
+        let from = self.order.count() - 1;
         self.flow.ends.push(from);
         self.read_table(layout);
         // Targets that lie ahead have no number yet.
@@ -294,7 +301,7 @@ impl Form {
 
     /// The next instruction is not reached from here.
     pub(super) fn end(&mut self) {
-        self.flow.ends.push(self.kept - 1);
+        self.flow.ends.push(self.order.count() - 1);
         self.lines.forget();
     }
 
@@ -343,27 +350,22 @@ impl Form {
 
     /// The function's digest and counts.
     pub(super) fn finish(&mut self) -> Read {
-        let begun = self.begun.count();
-        debug_assert_eq!(begun, self.kept);
         for waiting in &self.waiting {
-            let number = self.number_at(waiting.offset);
+            let number = self.order.at(waiting.offset);
             // The middle of an instruction has no number.
-            let told = if number == UNKNOWN {
-                waiting.offset | 1 << 31
-            } else {
-                number
-            };
+            let told = number.unwrap_or(waiting.offset | 1 << 31);
             self.bytes[waiting.position..waiting.position + 4].copy_from_slice(&told.to_le_bytes());
-            if waiting.from != UNKNOWN && number != UNKNOWN {
-                self.flow.jumps.push(Jump {
-                    from: waiting.from,
-                    to: number,
-                });
+            if let Some(to) = number
+                && waiting.from != UNKNOWN
+            {
+                let from = waiting.from;
+                self.flow.jumps.push(Jump { from, to });
             }
         }
         for &(from, offset) in &self.ahead {
-            let to = self.number_at(offset);
-            self.flow.jumps.push(Jump { from, to });
+            if let Some(to) = self.order.at(offset) {
+                self.flow.jumps.push(Jump { from, to });
+            }
         }
         if !self.ahead.is_empty() {
             self.flow.jumps.sort_by_key(|jump| jump.from);
@@ -394,8 +396,8 @@ impl Form {
             code,
             without_lines,
             without_names,
-            instructions: begun + self.idle.len() as u32,
-            loops: self.flow.count_loops(self.kept),
+            instructions: self.order.count() + self.idle,
+            loops: self.flow.count_loops(self.order.count()),
             calls: self.called.count,
             refers_to: self.referred.count,
             constants: self.order_constants(),
@@ -418,16 +420,6 @@ impl Form {
         end - self.constants
     }
 
-    /// The number of the instruction that begins at a byte of the code, of one that is left out that of the next;
-    /// `UNKNOWN` in the middle of one.
-    fn number_at(&self, offset: u32) -> u32 {
-        let offset = offset as usize;
-        if !self.begun.holds(offset) && self.idle.binary_search(&offset).is_err() {
-            return UNKNOWN;
-        }
-        self.begun.before(offset)
-    }
-
     fn inside(&self, address: u64) -> Option<u32> {
         let offset = address.checked_sub(self.start)?;
         (offset < self.length as u64).then_some(offset as u32)
@@ -443,6 +435,7 @@ impl Form {
         self.bytes.extend_from_slice(&[b'I', 0, 0, 0, 0]);
     }
 
+    #[inline(always)]
     fn target(&mut self, layout: &Layout<'_>, target: Target<'_>, address: u64, read: usize) {
         match target {
             Target::Function(index, offset) => {
@@ -464,20 +457,26 @@ impl Form {
         }
     }
 
+    #[inline]
     fn named(&mut self, kind: u8, name: &str, offset: u64) {
-        self.bytes.push(kind);
         if matches!(kind, b'F' | b'O') {
-            self.names.push((self.bytes.len(), name.len()));
-        }
-        if !name.is_empty() {
-            self.bytes.extend_from_slice(name.as_bytes());
+            self.names.push((self.bytes.len() + 1, name.len()));
         }
         let [first, second, third, fourth] = (offset as u32).to_le_bytes();
+        // Without symbols most have no name.
+        if name.is_empty() {
+            self.bytes
+                .extend_from_slice(&[kind, 0, first, second, third, fourth]);
+            return;
+        }
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(name.as_bytes());
         self.bytes
             .extend_from_slice(&[0, first, second, third, fourth]);
     }
 
     /// Adds what has a name, once.
+    #[inline(always)]
     fn note(&mut self, layout: &Layout<'_>, target: Target<'_>, is_call: bool) {
         let (functions, objects) = (layout.functions.len(), layout.objects.len());
         let (reference, place) = match target {

@@ -7,6 +7,7 @@ use crate::normal::texts::{may_be_numbers, names_source, text_in, without_folder
 
 impl Form {
     /// A nameless constant by what it holds.
+    #[inline(never)]
     pub(super) fn nameless(&mut self, layout: &Layout<'_>, address: u64, read: usize) {
         self.used.places.push(address);
         let bytes = layout.image.bytes_from(address).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! x86-64 and i386.
 
+mod addresses;
 mod frequent;
 mod step;
 mod whole;
@@ -7,10 +8,10 @@ mod whole;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
 use super::form::Form;
-use super::texts::text_in;
-use crate::image::Holding;
-use crate::image::layout::{Layout, Target};
-use step::{Displacement, Immediate, Meaning, Numbers, Step, Then, Verb, Way};
+use crate::image::layout::Layout;
+use addresses::{take_constant, take_immediate, take_numbers};
+use frequent::Start;
+use step::{Numbers, Step, Then, Way};
 
 /// Bytes that the longest instruction may have, and one more.
 const WINDOW: usize = 16;
@@ -25,32 +26,36 @@ pub(super) fn read(
     form: &mut Form,
 ) {
     let code = &section[..length];
-    let mut whole = Whole {
+    let mut reader = Reader {
+        layout,
+        section,
+        code,
+        start,
         decoder: Decoder::with_ip(bits, code, start, DecoderOptions::NONE),
         instruction: Instruction::default(),
+        numbers: Numbers::NONE,
     };
-    let mut numbers = Numbers::NONE;
+    let movable = layout.image.movable;
+    // Frequent ones are known of x86-64 only. Each has a window that begins within the function.
+    let windows = match bits {
+        64 => &section[..section.len().min(length + WINDOW - 1)],
+        _ => &[],
+    };
+    // How far the code was read, and up to where it was written to the form.
     let (mut offset, mut copied) = (0, 0);
-    while offset < length {
-        let window = match bits {
-            64 => section[offset..].first_chunk::<WINDOW>(),
-            _ => None,
-        };
-        if let Some(window) = window {
-            let plain = frequent::read_plain(window, layout.image.movable);
-            let end = offset + plain % frequent::COMPARES;
-            if plain != 0 && end <= length {
-                form.instruction(offset, true);
-                if plain >= frequent::COMPARES {
-                    form.compared(None);
-                }
-                offset = end;
-                continue;
-            }
+    while let Some(window) = windows.get(offset..offset + WINDOW) {
+        let window = window.first_chunk().expect("as long");
+        let begun = Start::read(window);
+        let plain = frequent::read_plain(&begun, movable);
+        let end = offset + plain % frequent::COMPARES;
+        if plain != 0 && end <= length {
+            form.instruction(offset, true);
+            form.forget_compared(plain >= frequent::COMPARES);
+            offset = end;
+            continue;
         }
         let ip = start.wrapping_add(offset as u64);
-        if let Some((bytes, mnemonic, target, way)) =
-            window.and_then(|window| frequent::read_branch(window, ip))
+        if let Some((bytes, mnemonic, target, way)) = frequent::read_branch(&begun, ip)
             && offset + bytes <= length
         {
             form.instruction(offset, true);
@@ -60,33 +65,95 @@ pub(super) fn read(
             branch(layout, mnemonic, target, way, form);
             continue;
         }
-        let (bytes, step) = window
-            .and_then(|window| frequent::read_common(window, ip, &mut numbers))
-            .filter(|(bytes, _)| offset + bytes <= length)
-            .unwrap_or_else(|| whole.read(code, start, offset, &mut numbers));
-        let end = offset + bytes;
+        (offset, copied) = reader.take_rest(window, offset, copied, form);
+    }
+    while offset < length {
+        (offset, copied) = reader.take_any(offset, copied, form);
+    }
+    form.piece(section, copied..length);
+}
+
+/// What reads the instructions of a function that are neither plain nor branches. Places are how far the code was read and
+/// up to where it was written to the form.
+struct Reader<'c, 'l> {
+    layout: &'c Layout<'l>,
+    section: &'c [u8],
+    code: &'c [u8],
+    start: u64,
+    /// For those that are not common.
+    decoder: Decoder<'c>,
+    instruction: Instruction,
+    numbers: Numbers,
+}
+
+impl Reader<'_, '_> {
+    /// Takes the instruction at the beginning of a window; returns the places behind it.
+    #[inline(never)]
+    fn take_rest(
+        &mut self,
+        window: &[u8; WINDOW],
+        offset: usize,
+        copied: usize,
+        form: &mut Form,
+    ) -> (usize, usize) {
+        let ip = self.start.wrapping_add(offset as u64);
+        let movable = self.layout.image.movable;
+        let (bytes, step) = frequent::read_rest(window, ip, movable, &mut self.numbers);
+        if bytes == 0 || offset + bytes > self.code.len() {
+            return self.take_any(offset, copied, form);
+        }
+        self.take(step, offset, offset + bytes, copied, form)
+    }
+
+    /// Takes any instruction; returns the places behind it.
+    #[cold]
+    #[inline(never)]
+    fn take_any(&mut self, offset: usize, copied: usize, form: &mut Form) -> (usize, usize) {
+        // It stands where the last uncommon instruction ended.
+        if self.decoder.position() != offset {
+            self.decoder.set_ip(self.start.wrapping_add(offset as u64));
+            self.decoder
+                .set_position(offset)
+                .expect("a place in the code");
+        }
+        let step = whole::read_any(
+            &mut self.decoder,
+            &mut self.instruction,
+            self.code,
+            &mut self.numbers,
+        );
+        self.take(step, offset, self.decoder.position(), copied, form)
+    }
+
+    /// Writes an instruction from `offset` to `end`, or leaves it to be copied together with those that follow.
+    #[inline(always)]
+    fn take(
+        &self,
+        step: Step,
+        offset: usize,
+        end: usize,
+        copied: usize,
+        form: &mut Form,
+    ) -> (usize, usize) {
+        let (layout, section) = (self.layout, self.section);
+        let ip = self.start.wrapping_add(offset as u64);
+        // Where it will stand in the form.
+        let position = form.position() + offset - copied;
         if !matches!(step, Step::Begun) {
             form.instruction(offset, !matches!(step, Step::Idle));
         }
         match step {
-            Step::Begun
-            | Step::Plain {
-                compares: false,
-                then: Then::Next,
-            } => {}
-            Step::Idle => {
-                form.piece(section, copied..offset);
-                copied = end;
-            }
+            Step::Begun => return (end, copied),
+            Step::Idle => form.piece(section, copied..offset),
             Step::Plain { compares, then } => {
                 if compares {
                     form.compared(None);
                 }
-                if !matches!(then, Then::Next) {
-                    form.piece(section, copied..end);
-                    copied = end;
-                    leave(layout, then, form);
+                if matches!(then, Then::Next) {
+                    return (end, copied);
                 }
+                form.piece(section, copied..end);
+                leave(layout, then, form);
             }
             Step::Branch {
                 mnemonic,
@@ -94,46 +161,23 @@ pub(super) fn read(
                 way,
             } => {
                 form.piece(section, copied..offset);
-                copied = end;
                 branch(layout, mnemonic, target, way, form);
             }
-            Step::Numbers => {
-                let place = form.position() + offset - copied;
+            Step::Constant(immediate) if layout.image.movable || immediate.place.1 < 4 => {
+                take_constant(&immediate, position, form);
+                return (end, copied);
+            }
+            Step::Constant(immediate) => {
                 form.piece(section, copied..end);
-                copied = end;
-                take_numbers(layout, &numbers, ip, place, form);
+                take_immediate(layout, &immediate, ip, position, form);
+            }
+            Step::Numbers => {
+                form.piece(section, copied..end);
+                take_numbers(layout, &self.numbers, ip, position, form);
+                leave(layout, self.numbers.then, form);
             }
         }
-        offset = end;
-    }
-    form.piece(section, copied..length);
-}
-
-/// The decoder of all instructions, for those that are not common.
-struct Whole<'c> {
-    decoder: Decoder<'c>,
-    instruction: Instruction,
-}
-
-impl Whole<'_> {
-    #[cold]
-    #[inline(never)]
-    fn read(
-        &mut self,
-        code: &[u8],
-        start: u64,
-        offset: usize,
-        numbers: &mut Numbers,
-    ) -> (usize, Step) {
-        // It stands where the last uncommon instruction ended.
-        if self.decoder.position() != offset {
-            self.decoder.set_ip(start.wrapping_add(offset as u64));
-            self.decoder
-                .set_position(offset)
-                .expect("a place in the code");
-        }
-        let step = whole::read_any(&mut self.decoder, &mut self.instruction, code, numbers);
-        (self.decoder.position() - offset, step)
+        (end, end)
     }
 }
 
@@ -150,11 +194,8 @@ fn branch(layout: &Layout<'_>, mnemonic: u16, target: u64, way: Way, form: &mut 
     }
     match way {
         Way::Call => form.call(layout, target),
-        Way::Jump => {
-            form.jump(layout, target, false);
-        }
-        Way::Condition => {
-            form.jump(layout, target, true);
+        Way::Jump | Way::Condition => {
+            form.jump(layout, target, matches!(way, Way::Condition));
         }
     }
 }
@@ -165,129 +206,5 @@ fn leave(layout: &Layout<'_>, then: Then, form: &mut Form) {
         Then::Call => form.call_unknown(),
         Then::Jump => form.jump_unknown(layout),
         Then::End => form.end(),
-    }
-}
-
-/// Replaces addresses in the last instruction of the form, at `position`, by what they mean, and notes its constants.
-fn take_numbers(layout: &Layout<'_>, numbers: &Numbers, ip: u64, position: usize, form: &mut Form) {
-    if numbers.compares {
-        form.compared(None);
-    }
-    if let Some(displacement) = &numbers.displacement
-        && let Some(address) = address_of(layout, displacement.meaning)
-    {
-        take_address(layout, displacement, address, numbers.then, position, form);
-    }
-    if let Some(immediate) = &numbers.immediate {
-        take_immediate(layout, immediate, ip, position, form);
-    }
-    leave(layout, numbers.then, form);
-}
-
-fn take_address(
-    layout: &Layout<'_>,
-    displacement: &Displacement,
-    address: u64,
-    then: Then,
-    position: usize,
-    form: &mut Form,
-) {
-    let (offset, size) = displacement.place;
-    form.blank(position + usize::from(offset), usize::from(size));
-    match then {
-        Then::Call => form.called(layout, layout.resolve(address)),
-        Then::Jump if !displacement.is_indexed => form.called(layout, layout.resolve(address)),
-        // Only where the table begins is known, however much is read of it at a time.
-        _ if displacement.is_indexed => form.indexed(layout, address, displacement.read.into()),
-        _ => form.address(layout, address, displacement.read.into()),
-    }
-}
-
-fn take_immediate(
-    layout: &Layout<'_>,
-    immediate: &Immediate,
-    ip: u64,
-    position: usize,
-    form: &mut Form,
-) {
-    let (offset, size) = immediate.place;
-    let (place, size) = (position + usize::from(offset), usize::from(size));
-    if size >= 4
-        && let Some(address) = immediate_address(layout, immediate, ip)
-    {
-        form.blank(place, size);
-        form.address(layout, address, 0);
-        return;
-    }
-    if !immediate.moves_stack {
-        form.constant(immediate.value as i64);
-    }
-    form.compared((immediate.verb == Verb::Compare).then_some(immediate.value));
-    if immediate.is_argument {
-        form.argument(immediate.value as i64, place, size);
-    }
-}
-
-/// The address that a displacement names by itself.
-fn address_of(layout: &Layout<'_>, meaning: Meaning) -> Option<u64> {
-    let is_here = |address: &u64| layout.image.section_at(*address).is_some();
-    match meaning {
-        Meaning::Address(address) => Some(address),
-        Meaning::Distance(distance) | Meaning::Offset(distance) if !layout.image.movable => {
-            Some(distance).filter(is_here)
-        }
-        Meaning::Distance(_) => None,
-        Meaning::Offset(distance) => layout
-            .image
-            .offset_table
-            .map(|base| base.wrapping_add(distance) & 0xffff_ffff)
-            .filter(is_here),
-    }
-}
-
-/// The address that an immediate operand is: of a function's beginning or of data, where the linker fixed addresses; on
-/// i386 also the distance to the table of offsets.
-fn immediate_address(layout: &Layout<'_>, immediate: &Immediate, ip: u64) -> Option<u64> {
-    let value = immediate.value;
-    if layout.image.movable {
-        let base = layout
-            .image
-            .offset_table
-            .filter(|_| immediate.verb == Verb::Add)?;
-        let from_here = ip.wrapping_add(value) & 0xffff_ffff;
-        return (layout.image.machine.pointer() == 4 && from_here == base).then_some(base);
-    }
-    if immediate.verb == Verb::Other {
-        return None;
-    }
-    if layout.boundary_at(value).is_some() {
-        return Some(value);
-    }
-    let section = layout.image.section_at(value)?;
-    let meant = match section.holding {
-        Holding::Code => layout.begins(value),
-        Holding::Constant => section.name.starts_with(".rodata") && is_pointed_to(layout, value),
-        Holding::Data | Holding::Zero => true,
-    };
-    meant.then_some(value)
-}
-
-/// Whether something begins at an address of constants, rather than that a number happens to lie among addresses.
-fn is_pointed_to(layout: &Layout<'_>, address: u64) -> bool {
-    match layout.resolve(address) {
-        Target::Object(..) => true,
-        _ => {
-            let before = address
-                .checked_sub(1)
-                .and_then(|before| layout.image.bytes_from(before));
-            let begins =
-                before.is_none_or(|bytes| bytes.first() == Some(&0)) || address.is_multiple_of(16);
-            let text = layout
-                .image
-                .bytes_from(address)
-                .and_then(text_in)
-                .is_some_and(|text| text.len() > 2);
-            begins || text
-        }
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum Step {
         target: u64,
         way: Way,
     },
+    /// Its bytes say all, and it ends with a constant.
+    Constant(Immediate),
     /// A number in it may be an address or a constant of the source: the last `Numbers` that were written down.
     Numbers,
 }
