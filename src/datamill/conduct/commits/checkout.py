@@ -161,7 +161,8 @@ class Checkout:
         answer = session.measure(
             CommandRequest(
                 schema=SCHEMA_VERSION,
-                command=list_words(self._build, shell=True),
+                # Some, such as Maven, say on standard output what is wrong, and only the other one is quoted.
+                command=list_words(f"{{ {self._build}\n}} >&2", shell=True),
                 directory=str(self.directory),
                 variables={name: "" for name in _OF_MAKE if name in os.environ},
                 input=None,
@@ -174,8 +175,10 @@ class Checkout:
         )
         run = answer.run
         if answer.failure is not None or answer.build is None or run is None or run.exit_code != 0:
+            # Where a checkout is says nothing to people.
+            said = _describe(answer).replace(f"{self._files}/", "")
             raise InputError(
-                f"{self.tree.title} cannot be built: {_describe(answer)}",
+                f"{self.tree.title} cannot be built: {said}",
                 where=self._where or argument("build", verb="time"),
                 remedy="Run it in a fresh clone to see why: what git ignores is not there.",
             )

@@ -64,10 +64,13 @@ def probe_builds(
 ) -> ProbedBuilds:
     """Build each checkout again, to see whether builds differ and what one takes.
 
-    Of few objects a drawn order may be the one that they have: it is drawn several times then.
+    Of few objects a drawn order may be the one that they have: it is drawn several times then. A build that
+    makes nothing that is linked, of Java or Python for example, has no order, and is not made again.
     """
     longest_s, differ, ordered = 0.0, False, True
     for checkout in checkouts.values():
+        if not checkout.made:
+            continue
         first = checkout.builds[FIRST]
         for number in PROBES:
             tell(f"building {checkout.tree.title} again, in another order")
