@@ -184,6 +184,33 @@ def test_a_build_that_links_nothing_is_made_once(repository: Path) -> None:
     )
 
 
+def test_what_cargo_builds_to_build_with_is_built_once(repository: Path) -> None:
+    # As cargo does: a script and a macro, without which it compiles everything again.
+    tools = (
+        "target/release/build/crate-0123456789abcdef/build-script-build",
+        "target/release/deps/libderive-0123456789abcdef.so",
+        "target/release/deps/bench-0123456789abcdef",
+    )
+    made = repository.parent / "made"
+    (repository / "Makefile").write_text(
+        "prog: one.o two.o three.o main.o\n\t$(CC) -o $@ $^\n\tmkdir -p target/release/.fingerprint\n"
+        "\tfor tool in "
+        + " ".join(tools)
+        + f"; do test -e $$tool || {{ mkdir -p $${{tool%/*}}; cp prog $$tool; echo $$tool >>{made}; }}; "
+        "done\n"
+        "%.o: %.c\n\t$(CC) -c -o $@ $<\n"
+    )
+    commit(repository, "a build like that of cargo")
+    (repository / "words").write_text("")
+    commit(repository, "words")
+    asked = ("--within", "2s", "--alpha", "0.1%", "--build", "make", "--json", "./prog")
+    told = json.loads(run(repository, "gate", "--base", "HEAD~1", *asked).stdout)
+    assert told["builds_vary"]
+    counts = {tool: made.read_text().split().count(tool) for tool in tools}
+    assert [counts[tool] for tool in tools[:2]] == [2, 2]
+    assert counts[tools[2]] > 2
+
+
 def test_a_package_that_is_installed_from_the_repository_itself_is_told(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

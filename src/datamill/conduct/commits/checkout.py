@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
@@ -22,6 +23,9 @@ from datamill.protocol.trial import SCHEMA_VERSION, BuildFacts
 _ELF = b"\x7fELF"
 #: Place of the type in the head of an ELF file, and types that are executed or loaded, in either byte order.
 _TYPE_AT, _LOADED = 16, (b"\2\0", b"\3\0", b"\0\2", b"\0\3")
+#: What cargo builds in order to build with it, in a folder that has its notes: scripts, and macros of crates.
+_CARGO_NOTES = ".fingerprint"
+_BUILDS_FOR_CARGO = re.compile(r"build/.+|deps/lib[^/]+-[0-9a-f]{16}\.so")
 #: The build that comes first, which is not measured.
 FIRST = 0
 _QUOTED_CHARACTERS = 800
@@ -33,10 +37,11 @@ class Checkout:
     """The files of one revision, in a folder of their own.
 
     The first build makes everything. Each later one removes what is executed or loaded, and asks for it again
-    with another order of objects: a build system then links and no more. What it does not make again stays
-    that of the first; if it makes nothing again, all is built anew. What a build made is kept, and comes back
-    under its own name when it is measured, so that paths are the same for all. All runs in the folder of the
-    revision that corresponds to the one where the user is.
+    with another order of objects: a build system then links and no more. What cargo executes or loads in
+    order to build stays: without it, all crates would be compiled again. What is not made again stays that of
+    the first; if nothing is made again, all is built anew. What a build made is kept, and comes back under its
+    own name when it is measured, so that paths are the same for all. All runs in the folder of the revision
+    that corresponds to the one where the user is.
 
     Args:
         trees: of the repository.
@@ -189,8 +194,17 @@ class Checkout:
             path
             for folder, _, names in os.walk(self._files)
             for path in (Path(folder, name) for name in names)
-            if _is_linked(path)
+            if _is_linked(path) and not self._serves_cargo(path)
         ]
+
+    def _serves_cargo(self, path: Path) -> bool:
+        """Whether a file is one with which cargo builds, and nothing that is measured."""
+        inner = path.relative_to(self._files)
+        return any(
+            _BUILDS_FOR_CARGO.fullmatch(inner.relative_to(folder).as_posix()) is not None
+            and (self._files / folder / _CARGO_NOTES).is_dir()
+            for folder in list(inner.parents)[1:]
+        )
 
 
 def _is_linked(path: Path) -> bool:
