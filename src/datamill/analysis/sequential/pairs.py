@@ -61,7 +61,7 @@ def name_pair(baseline: str, other: str) -> str:
     return f"{other} against {baseline}"
 
 
-def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, ...]:
+def compare_pairs(rounds: Rounds, *, alpha: float, limit: float, by_range: bool = False) -> tuple[Pair, ...]:
     """Compare every package with each before it.
 
     The chance that any of the intervals ever misses its true ratio is `alpha` at most: Bonferroni over pairs,
@@ -71,14 +71,15 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, 
     values, of a busy machine for example, hide what becomes of the mean. Where means differ, and typical
     values agree with them and are alone well known, these are told: rare values widen means alone. A pair
     counts as unchanged where the interval of its means lies within `limit`; of values that come in steps so
-    wide that they hardly ever differ, as of memory in pages, also where no two values are farther apart,
-    which few rounds show. There, intervals are wider by a step. It is settled when more rounds
+    wide that they hardly ever differ, and with `by_range` of all, also where no two values are farther apart,
+    which few rounds show: of typical values. That is for responses without rare slow values, such as memory.
+    Intervals of values in steps are wider by a step. A pair is settled when more rounds
     would not change what a reader does: unchanged, or different and known to the limit or to a tenth of the
     difference; a fifth is enough where rounds are few.
     """
     chosen = list(combinations(rounds.packages, 2))
     share = alpha / len(chosen) / PARTS
-    pairs = (_compare(rounds, baseline, other, share, limit) for baseline, other in chosen)
+    pairs = (_compare(rounds, baseline, other, share, limit, by_range) for baseline, other in chosen)
     # The level is that of all of them together, which is what a reader asks for.
     return tuple(
         replace(pair, interval=msgspec.structs.replace(pair.interval, confidence=1 - alpha)) for pair in pairs
@@ -131,7 +132,7 @@ def list_undecided(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     return tuple(pair for pair in pairs if not pair.settled)
 
 
-def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: float) -> Pair:
+def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: float, by_range: bool) -> Pair:
     first, second = rounds.of_pair(baseline, other)
     name = name_pair(baseline, other)
     if first.size < 2:
@@ -150,7 +151,8 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
             return by_means
         if lies_within(means, limit):
             return Pair(baseline, other, means, "unchanged", settled=True, needed_rounds=means.rounds)
-    if all(steps):
+    by_range = by_range or all(steps)
+    if by_range:
         near = bound_value_range(first, second, name, alpha, steps=steps)
         if near is not None and lies_within(near, limit):
             return Pair(baseline, other, near, "unchanged", settled=True, needed_rounds=near.rounds)
@@ -161,7 +163,7 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
     needed = count_needed_rounds(means, limit)
     if needed:
         # Fewer tell nothing apart, however much it differs, and nothing of means.
-        equal = abs(means.estimate or 0.0) < limit and not all(steps)
+        equal = abs(means.estimate or 0.0) < limit and not by_range
         needed = max(needed, _count_fewest(alpha), _count_for_means(rounds) if equal else 0)
     if excludes_zero(means):
         # By rounds too few to have met rare slow executions: it bounds nothing yet.

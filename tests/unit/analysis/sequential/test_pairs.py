@@ -178,6 +178,18 @@ def test_memory_that_jumps_by_a_page_now_and_then_is_judged_with_that_page_as_do
     assert (pair.verdict, pair.interval.low < -0.04 < pair.interval.high) == ("less", True)
 
 
+def test_memory_that_varies_by_some_pages_is_unchanged_as_soon_as_no_two_values_are_far_apart() -> None:
+    random = np.random.default_rng(4)
+    columns = [PAGE * np.round(9500 + 10 * random.standard_normal(8)) for _ in range(2)]
+    rounds = make_stepped(*columns)
+    assert rounds.steps == (0.0, 0.0)
+    verdicts = [
+        compare_pairs(rounds, alpha=0.05, limit=limit, by_range=by_range)[0].verdict
+        for limit, by_range in ((0.01, True), (0.001, True), (0.01, False))
+    ]
+    assert verdicts == ["unchanged", "cannot tell", "cannot tell"]
+
+
 def test_memory_that_varies_beside_memory_that_does_not_is_told_apart_by_its_ranks() -> None:
     spread = PAGE * np.round(2600 + 60 * np.random.default_rng(1).standard_normal(40))
     rounds = make_stepped(np.full(40, 2500 * PAGE), spread)
