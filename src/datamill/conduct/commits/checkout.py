@@ -39,9 +39,9 @@ class Checkout:
     The first build makes everything. Each later one removes what is executed or loaded, and asks for it again
     with another order of objects: a build system then links and no more. What cargo executes or loads in
     order to build stays: without it, all crates would be compiled again. What is not made again stays that of
-    the first; if nothing is made again, all is built anew. What a build made is kept, and comes back under its
-    own name when it is measured, so that paths are the same for all. All runs in the folder of the revision
-    that corresponds to the one where the user is.
+    the first; if nothing is made again, all is built anew. What a build made is kept, and comes back under
+    its own name when it is measured, so that paths are the same for all. All runs in the folder of the
+    revision that corresponds to the one where the user is.
 
     Args:
         trees: of the repository.

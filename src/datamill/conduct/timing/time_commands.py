@@ -156,7 +156,7 @@ def measure_rounds(
     limits = list_limits(question, run.records)
     # Where too few were asked for it has been said.
     if not look_at_number(question, question.most_rounds):
-        limits += look_at_number(question, run.rounds)
+        limits += look_at_number(question, run.rounds, round_s=run.round_s, measured_s=measured_s)
     if not interrupted:
         limits += list_overruns(question, run.rounds, measured_s)
     return TimedCommands(
