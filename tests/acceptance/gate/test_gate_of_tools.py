@@ -169,8 +169,9 @@ def test_results_without_times_are_refused_with_the_units_that_they_have(reposit
 def test_what_a_build_says_on_its_standard_output_is_quoted(repository: Path) -> None:
     (repository / "words").write_text("")
     commit(repository, "words")
-    said = run(repository, "gate", "--build", "echo COMPILATION ERROR; exit 1", "true", status=2).stderr
-    assert "COMPILATION ERROR" in said
+    build = r"printf '\033[31mCOMPILATION ERROR\033[0m\n'; exit 1"
+    said = run(repository, "gate", "--build", build, "true", status=2).stderr
+    assert 'it said: "COMPILATION ERROR"' in said
 
 
 def test_a_build_that_links_nothing_is_made_once(repository: Path) -> None:

@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 from datamill.conduct.timing.builds import Built
+from datamill.conduct.timing.executions import strip_colours
 from datamill.conduct.timing.question import LINK_ORDER
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
@@ -221,7 +222,7 @@ def _is_linked(path: Path) -> bool:
 def _describe(answer: CommandAnswer) -> str:
     if answer.failure is not None:
         return f"{answer.failure.message} {answer.failure.remedy}".strip()
-    words = answer.stderr_tail.strip()
+    words = strip_colours(answer.stderr_tail).strip()
     said = f'; it said: "{words[-_QUOTED_CHARACTERS:]}"' if words else ""
     run = answer.run
     if run is not None and run.signal is not None:
