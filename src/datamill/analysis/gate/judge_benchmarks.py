@@ -75,8 +75,8 @@ def _bound_mean(rounds: Rounds, side: str, values: FloatArray, level: float) -> 
     if values.size < 2:
         mean = float(values[0]) if values.size else None
         return None if mean is None else LookInterval(side, 1, mean, None, None, level)
-    mean = bound_anytime_mean(values, side, level, step=rounds.find_step(side))
-    if mean.low is None or mean.low >= 0 or values.min() < 0:
-        return mean
+    bounded = bound_anytime_mean(values, side, level, step=rounds.find_step(side))
+    if bounded.low is None or bounded.low >= 0 or values.min() < 0:
+        return bounded
     # No time is below zero.
-    return msgspec.structs.replace(mean, low=0.0)
+    return msgspec.structs.replace(bounded, low=0.0)
