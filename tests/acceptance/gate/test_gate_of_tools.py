@@ -185,6 +185,15 @@ def test_a_build_that_links_nothing_is_made_once(repository: Path) -> None:
     )
 
 
+def test_a_build_whose_link_order_cannot_be_drawn_is_repeated_once(repository: Path) -> None:
+    (repository / "words").write_text("")
+    commit(repository, "words")
+    count = f"cp /bin/true prog && echo built >>{repository.parent / 'builds'}"
+    done = run(repository, "gate", "--within", "1s", "--alpha", "0.1%", "--build", count, "./prog")
+    assert (repository.parent / "builds").read_text().split() == ["built"] * 4
+    assert "each build of a revision is the same however often it is built" in " ".join(done.stdout.split())
+
+
 def test_what_cargo_builds_to_build_with_is_built_once(repository: Path) -> None:
     # As cargo does: a script and a macro, without which it compiles everything again.
     tools = (
