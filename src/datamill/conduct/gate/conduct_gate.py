@@ -61,7 +61,7 @@ class GateOutcome:
     an alarm by the slowdown, in the mean over all. `broken` says in a sentence each what works in base and
     not in head, `added` names benchmarks that base lacks. `varies` says whether builds differ. `base_lacks`
     says that base cannot be built, so that nothing could be compared. `uncompared` are those of the warnings
-    that say of a benchmark why it is not compared.
+    that say what is not compared, and why.
     """
 
     gate: Gate
@@ -124,7 +124,8 @@ def conduct_gate(
             for path in trees.list_submodules(tree)
         ]
         warnings += missing
-        warnings += list_editable_installs(gate.benchmarks, trees.top)
+        shared = list_editable_installs(gate.benchmarks, trees.top)
+        warnings += shared
         if build and not varies and not first.base_problem:
             links = any(checkout.made for checkout in checkouts.values())
             why = (
@@ -184,7 +185,7 @@ def conduct_gate(
             varies=varies,
             interrupted=run.interrupted,
             base_lacks=bool(first.base_problem),
-            uncompared=tried.notes,
+            uncompared=(*shared, *tried.notes),
         )
 
 

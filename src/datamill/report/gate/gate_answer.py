@@ -43,7 +43,7 @@ class GateAnswer:
 
     `power` is the chance that a slowdown of that size is an alarm, by its size, in the mean over benchmarks.
     `base_lacks` says that base cannot be built, so that nothing could be compared. `uncompared` are those of
-    the warnings that say of a benchmark why it is not compared.
+    the warnings that say what is not compared, and why.
     """
 
     gate: Gate
@@ -108,7 +108,7 @@ def build_gate_answer(
         measured_s: time from the first round to the last.
         interrupted: whether the user ended it.
         base_lacks: whether base cannot be built.
-        uncompared: those of the warnings that say of a benchmark why it is not compared.
+        uncompared: those of the warnings that say what is not compared, and why.
     """
     return GateAnswer(
         gate=gate,
