@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.intervals import bound_anytime_mean
 from datamill.analysis.sequential.pairs import Pair, compare_pairs
@@ -73,4 +75,8 @@ def _bound_mean(rounds: Rounds, side: str, values: FloatArray, level: float) -> 
     if values.size < 2:
         mean = float(values[0]) if values.size else None
         return None if mean is None else LookInterval(side, 1, mean, None, None, level)
-    return bound_anytime_mean(values, side, level, step=rounds.find_step(side))
+    bounded = bound_anytime_mean(values, side, level, step=rounds.find_step(side))
+    if bounded.low is None or bounded.low >= 0 or values.min() < 0:
+        return bounded
+    # No time is below zero.
+    return msgspec.structs.replace(bounded, low=0.0)

@@ -66,9 +66,8 @@ def find_slowdowns(rounds: Rounds, *, alpha: float, tolerate: float = 0.0, runs:
         if enough:
             first, second = alike[sides, order]
             lows[run, 0] = _bound_mean(first, second, alpha / PARTS, steps)
-        if not any(steps):
-            first, second = typical[sides, order]
-            lows[run, 1] = _bound_typical(first, second, alpha / PARTS)
+        first, second = typical[sides, order]
+        lows[run, 1] = _bound_typical(first, second, alpha / PARTS, steps)
     with np.errstate(divide="ignore"):
         equal, more = 1 / (1 + lows), (1 + tolerate) / (1 + lows)
     found = _Alarms(told=equal[:, 0] - 1, by_means=more[:, 0] - 1, by_typical=more[:, 1] - 1)
@@ -129,10 +128,10 @@ def _bound_mean(base: FloatArray, head: FloatArray, alpha: float, steps: tuple[f
     return -1.0 if low is None else max(-1.0, low)
 
 
-def _bound_typical(base: FloatArray, head: FloatArray, alpha: float) -> float:
+def _bound_typical(base: FloatArray, head: FloatArray, alpha: float, steps: tuple[float, float]) -> float:
     low = bound_typical_below(base, head, alpha)
-    best = -1.0 if low is None else low
+    best = -1.0 if low is None else low - (steps[0] + steps[1]) / float(base.min())
     if math.log2(1 / alpha) <= base.size - 2:
         # Where values do not overlap at all (`bound_separate_values`).
-        best = max(best, float(head.min() / base.max()) - 1)
-    return best
+        best = max(best, float((head.min() - steps[1]) / (base.max() + steps[0])) - 1)
+    return max(-1.0, best)

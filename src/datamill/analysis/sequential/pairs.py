@@ -16,7 +16,9 @@ from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.typical_ratio import (
     bound_separate_values,
     bound_typical_ratio,
+    bound_value_range,
     tell_typical_apart,
+    widen_by_steps,
 )
 from datamill.results.bundles.decisions import LookInterval
 
@@ -59,7 +61,7 @@ def name_pair(baseline: str, other: str) -> str:
     return f"{other} against {baseline}"
 
 
-def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, ...]:
+def compare_pairs(rounds: Rounds, *, alpha: float, limit: float, by_range: bool = False) -> tuple[Pair, ...]:
     """Compare every package with each before it.
 
     The chance that any of the intervals ever misses its true ratio is `alpha` at most: Bonferroni over pairs,
@@ -68,13 +70,16 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float) -> tuple[Pair, 
     there are enough executions (`shows_means`); typical values can be told apart sooner, and where such
     values, of a busy machine for example, hide what becomes of the mean. Where means differ, and typical
     values agree with them and are alone well known, these are told: rare values widen means alone. A pair
-    counts as unchanged where the interval of its means lies within `limit`. It is settled when more rounds
+    counts as unchanged where the interval of its means lies within `limit`; of values that come in steps so
+    wide that they hardly ever differ, and with `by_range` of all, also where no two values are farther apart,
+    which few rounds show: of typical values. That is for responses without rare slow values, such as memory.
+    Intervals of values in steps are wider by a step. A pair is settled when more rounds
     would not change what a reader does: unchanged, or different and known to the limit or to a tenth of the
     difference; a fifth is enough where rounds are few.
     """
     chosen = list(combinations(rounds.packages, 2))
     share = alpha / len(chosen) / PARTS
-    pairs = (_compare(rounds, baseline, other, share, limit) for baseline, other in chosen)
+    pairs = (_compare(rounds, baseline, other, share, limit, by_range) for baseline, other in chosen)
     # The level is that of all of them together, which is what a reader asks for.
     return tuple(
         replace(pair, interval=msgspec.structs.replace(pair.interval, confidence=1 - alpha)) for pair in pairs
@@ -112,9 +117,14 @@ def _count_fewest(share: float) -> int:
 
 def shows_means(rounds: Rounds, size: int) -> bool:
     """Tell whether so many rounds hold enough executions to say something of means."""
+    return size >= _count_for_means(rounds)
+
+
+def _count_for_means(rounds: Rounds) -> int:
+    """The rounds from which `shows_means` is true."""
     if rounds.executions == 1:
-        return size >= FEWEST_FOR_MEANS
-    return size >= FEWEST_MEAN_ROUNDS and size * rounds.executions >= FEWEST_FOR_MEANS
+        return FEWEST_FOR_MEANS
+    return max(FEWEST_MEAN_ROUNDS, math.ceil(FEWEST_FOR_MEANS / rounds.executions))
 
 
 def list_undecided(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -122,7 +132,7 @@ def list_undecided(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     return tuple(pair for pair in pairs if not pair.settled)
 
 
-def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: float) -> Pair:
+def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: float, by_range: bool) -> Pair:
     first, second = rounds.of_pair(baseline, other)
     name = name_pair(baseline, other)
     if first.size < 2:
@@ -134,22 +144,27 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
     if enough:
         if excludes_zero(means):
             by_means = _differ(baseline, other, means, _WELL_KNOWN, limit)
-            typical = None if by_means.settled or any(steps) else _find_typical(first, second, name, alpha)
+            typical = None if by_means.settled else _find_typical(first, second, name, alpha, steps)
             if typical is not None and _contains(means, typical):
                 by_typical = _differ(baseline, other, typical, _WELL_KNOWN, limit)
                 return by_typical if by_typical.settled else by_means
             return by_means
         if lies_within(means, limit):
             return Pair(baseline, other, means, "unchanged", settled=True, needed_rounds=means.rounds)
-    # Values that come in steps cannot be told apart below a step, whatever their ranks are.
-    typical = None if any(steps) else _find_typical(first, second, name, alpha)
+    by_range = by_range or all(steps)
+    if by_range:
+        near = bound_value_range(first, second, name, alpha, steps=steps)
+        if near is not None and lies_within(near, limit):
+            return Pair(baseline, other, near, "unchanged", settled=True, needed_rounds=near.rounds)
+    typical = _find_typical(first, second, name, alpha, steps)
     if typical is not None:
         known = _WELL_KNOWN if enough else _FAR_APART_KNOWN
         return _differ(baseline, other, typical, known, limit)
     needed = count_needed_rounds(means, limit)
     if needed:
-        # Fewer tell nothing apart, however much it differs.
-        needed = max(needed, _count_fewest(alpha))
+        # Fewer tell nothing apart, however much it differs, and nothing of means.
+        equal = abs(means.estimate or 0.0) < limit and not by_range
+        needed = max(needed, _count_fewest(alpha), _count_for_means(rounds) if equal else 0)
     if excludes_zero(means):
         # By rounds too few to have met rare slow executions: it bounds nothing yet.
         means = msgspec.structs.replace(means, low=None, high=None)
@@ -163,12 +178,17 @@ def _contains(outer: LookInterval, inner: LookInterval) -> bool:
     return outer.low <= inner.low and inner.high <= outer.high
 
 
-def _find_typical(first: FloatArray, second: FloatArray, name: str, alpha: float) -> LookInterval | None:
-    """The interval of typical values where it excludes equality; None where nothing does."""
-    apart = bound_separate_values(first, second, name, alpha)
+def _find_typical(
+    first: FloatArray, second: FloatArray, name: str, alpha: float, steps: tuple[float, float]
+) -> LookInterval | None:
+    """The interval of typical values where it excludes equality; None where nothing does.
+
+    Values that come in steps cannot be told apart below a step, whatever their ranks are.
+    """
+    apart = bound_separate_values(first, second, name, alpha, steps=steps)
     if not tell_typical_apart(first, second, alpha):
         return apart
-    typical = bound_typical_ratio(first, second, name, alpha)
+    typical = widen_by_steps(bound_typical_ratio(first, second, name, alpha), first, steps)
     return typical if excludes_zero(typical) else apart
 
 

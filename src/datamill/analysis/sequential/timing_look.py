@@ -17,6 +17,9 @@ from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
+#: Unit of memory, of which there are no rare slow executions.
+_BYTES = "B"
+
 
 def find_limit(rule: StoppingRule) -> float:
     """Return the difference, or half the width, from which on more rounds would change nothing."""
@@ -54,7 +57,9 @@ def decide_timing(
         for package in rounds.packages
         if (values := rounds.of_package(package)).size >= 2
     )
-    pairs = compare_pairs(rounds, alpha=rule.alpha, limit=limit) if len(rounds.packages) > 1 else ()
+    several = len(rounds.packages) > 1
+    of_memory = experiment.responses[0].unit == _BYTES
+    pairs = compare_pairs(rounds, alpha=rule.alpha, limit=limit, by_range=of_memory) if several else ()
     enough = len(rounds.numbers) >= fewest or ended != "not yet"
     cause = _find_cause(rounds, means, pairs, limit) if enough else "not yet"
     settled = cause != "not yet"

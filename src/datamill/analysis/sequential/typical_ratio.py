@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 
 from datamill.analysis.model_data.cells import FloatArray
@@ -73,22 +74,57 @@ def bound_typical_below(baseline: FloatArray, other: FloatArray, alpha: float) -
 
 
 def bound_separate_values(
-    baseline: FloatArray, other: FloatArray, name: str, alpha: float
+    baseline: FloatArray,
+    other: FloatArray,
+    name: str,
+    alpha: float,
+    *,
+    steps: tuple[float, float] = (0.0, 0.0),
 ) -> LookInterval | None:
     """Bound typical values of packages whose values do not overlap at all; None where they do.
 
-    Arguments as for `bound_typical_ratio`. The bounds are the least and the largest quotient of any two
-    values. The middle of all quotients lies outside those of n rounds with probability 2^(1 - n), and ever
-    with twice that from a first n on: the interval is given from the n on for which that is `alpha` at most.
+    Arguments as for `bound_value_range`.
+    """
+    interval = bound_value_range(baseline, other, name, alpha, steps=steps)
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    return None if interval.low <= 0 <= interval.high else interval
+
+
+def bound_value_range(
+    baseline: FloatArray,
+    other: FloatArray,
+    name: str,
+    alpha: float,
+    *,
+    steps: tuple[float, float] = (0.0, 0.0),
+) -> LookInterval | None:
+    """Bound typical values by the least and the largest quotient of any two values; None for few rounds.
+
+    Arguments as for `bound_typical_ratio`; `steps` are those of the values of either that hide how much they
+    vary (`Rounds.steps`), by which each may be too low or too high, else 0. The middle of all quotients lies
+    outside those of n rounds with probability 2^(1 - n), and ever with twice that from a first n on: the
+    interval is given from the n on for which that is `alpha` at most.
     """
     n = int(baseline.size)
-    if n < 2 or 2.0 ** (2 - n) > alpha or (baseline <= 0).any() or (other <= 0).any():
+    if n < 2 or 2.0 ** (2 - n) > alpha or (baseline <= steps[0]).any() or (other <= 0).any():
         return None
-    low, high = float(other.min() / baseline.max()), float(other.max() / baseline.min())
-    if low <= 1 <= high:
-        return None
+    low = max(0.0, float(other.min()) - steps[1]) / (float(baseline.max()) + steps[0])
+    high = (float(other.max()) + steps[1]) / (float(baseline.min()) - steps[0])
     estimate = math.exp(_find_pseudomedian(np.log(other / baseline)))
     return LookInterval(name, n, estimate - 1, low - 1, high - 1, 1 - alpha, "typical")
+
+
+def widen_by_steps(interval: LookInterval, baseline: FloatArray, steps: tuple[float, float]) -> LookInterval:
+    """Return an interval of typical values wider by the steps in which values come, if these hide anything.
+
+    Every value may be too high or too low by a step; `steps` are those of baseline and other, else 0.
+    """
+    if not any(steps) or interval.low is None or interval.high is None or interval.estimate is None:
+        return interval
+    least = float(baseline.min())
+    coarse = (steps[1] + (1 + interval.estimate) * steps[0]) / least
+    return msgspec.structs.replace(interval, low=interval.low - coarse, high=interval.high + coarse)
 
 
 def tell_typical_apart(baseline: FloatArray, other: FloatArray, alpha: float) -> bool:

@@ -164,6 +164,7 @@ def tell_gate(
         measured_s=outcome.measured_s,
         interrupted=outcome.interrupted,
         base_lacks=outcome.base_lacks,
+        uncompared=outcome.uncompared,
     )
     spelled = spell_answer(
         phrase_gate(answer),

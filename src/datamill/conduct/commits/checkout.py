@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
 
 from datamill.conduct.timing.builds import Built
+from datamill.conduct.timing.executions import strip_colours
 from datamill.conduct.timing.question import LINK_ORDER
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
@@ -22,6 +24,9 @@ from datamill.protocol.trial import SCHEMA_VERSION, BuildFacts
 _ELF = b"\x7fELF"
 #: Place of the type in the head of an ELF file, and types that are executed or loaded, in either byte order.
 _TYPE_AT, _LOADED = 16, (b"\2\0", b"\3\0", b"\0\2", b"\0\3")
+#: What cargo builds in order to build with it, in a folder that has its notes: scripts, and macros of crates.
+_CARGO_NOTES = ".fingerprint"
+_BUILDS_FOR_CARGO = re.compile(r"build/.+|deps/lib[^/]+-[0-9a-f]{16}\.so")
 #: The build that comes first, which is not measured.
 FIRST = 0
 _QUOTED_CHARACTERS = 800
@@ -33,9 +38,10 @@ class Checkout:
     """The files of one revision, in a folder of their own.
 
     The first build makes everything. Each later one removes what is executed or loaded, and asks for it again
-    with another order of objects: a build system then links and no more. What it does not make again stays
-    that of the first; if it makes nothing again, all is built anew. What a build made is kept, and comes back
-    under its own name when it is measured, so that paths are the same for all. All runs in the folder of the
+    with another order of objects: a build system then links and no more. What cargo executes or loads in
+    order to build stays: without it, all crates would be compiled again. What is not made again stays that of
+    the first; if nothing is made again, all is built anew. What a build made is kept, and comes back under
+    its own name when it is measured, so that paths are the same for all. All runs in the folder of the
     revision that corresponds to the one where the user is.
 
     Args:
@@ -161,7 +167,8 @@ class Checkout:
         answer = session.measure(
             CommandRequest(
                 schema=SCHEMA_VERSION,
-                command=list_words(self._build, shell=True),
+                # Some, such as Maven, say on standard output what is wrong, and only the other one is quoted.
+                command=list_words(f"{{ {self._build}\n}} >&2", shell=True),
                 directory=str(self.directory),
                 variables={name: "" for name in _OF_MAKE if name in os.environ},
                 input=None,
@@ -174,8 +181,10 @@ class Checkout:
         )
         run = answer.run
         if answer.failure is not None or answer.build is None or run is None or run.exit_code != 0:
+            # Where a checkout is says nothing to people.
+            said = _describe(answer).replace(f"{self._files}/", "")
             raise InputError(
-                f"{self.tree.title} cannot be built: {_describe(answer)}",
+                f"{self.tree.title} cannot be built: {said}",
                 where=self._where or argument("build", verb="time"),
                 remedy="Run it in a fresh clone to see why: what git ignores is not there.",
             )
@@ -186,8 +195,17 @@ class Checkout:
             path
             for folder, _, names in os.walk(self._files)
             for path in (Path(folder, name) for name in names)
-            if _is_linked(path)
+            if _is_linked(path) and not self._serves_cargo(path)
         ]
+
+    def _serves_cargo(self, path: Path) -> bool:
+        """Whether a file is one with which cargo builds, and nothing that is measured."""
+        inner = path.relative_to(self._files)
+        return any(
+            _BUILDS_FOR_CARGO.fullmatch(inner.relative_to(folder).as_posix()) is not None
+            and (self._files / folder / _CARGO_NOTES).is_dir()
+            for folder in list(inner.parents)[1:]
+        )
 
 
 def _is_linked(path: Path) -> bool:
@@ -204,7 +222,7 @@ def _is_linked(path: Path) -> bool:
 def _describe(answer: CommandAnswer) -> str:
     if answer.failure is not None:
         return f"{answer.failure.message} {answer.failure.remedy}".strip()
-    words = answer.stderr_tail.strip()
+    words = strip_colours(answer.stderr_tail).strip()
     said = f'; it said: "{words[-_QUOTED_CHARACTERS:]}"' if words else ""
     run = answer.run
     if run is not None and run.signal is not None:

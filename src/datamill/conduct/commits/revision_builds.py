@@ -64,10 +64,13 @@ def probe_builds(
 ) -> ProbedBuilds:
     """Build each checkout again, to see whether builds differ and what one takes.
 
-    Of few objects a drawn order may be the one that they have: it is drawn several times then.
+    Of few objects a drawn order may be the one that they have: it is drawn several times, if it is at all.
+    A build that makes nothing that is linked, of Java or Python for example, is not made again.
     """
     longest_s, differ, ordered = 0.0, False, True
     for checkout in checkouts.values():
+        if not checkout.made:
+            continue
         first = checkout.builds[FIRST]
         for number in PROBES:
             tell(f"building {checkout.tree.title} again, in another order")
@@ -78,12 +81,15 @@ def probe_builds(
             if again.digest != first.digest:
                 differ = True
                 break
-            if differ:
+            if differ or not _draws_order(again):
                 break
-        ordered = ordered and any(
-            fact.name == LINK_ORDER and fact.observed == fact.asked for fact in again.factors
-        )
+        ordered = ordered and _draws_order(again)
     return ProbedBuilds(differ, ordered, longest_s)
+
+
+def _draws_order(built: Built) -> bool:
+    """Whether the build linked in the order that was drawn."""
+    return any(fact.name == LINK_ORDER and fact.observed == fact.asked for fact in built.factors)
 
 
 def choose_executions(execution_s: float, build_s: float) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from datamill.conduct.timing.executions import describe_failure
+from datamill.conduct.timing.executions import describe_failure, strip_colours
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
@@ -16,13 +17,15 @@ from datamill.experiment.gate.gate import Benchmark
 from datamill.protocol.commands import CommandOutput, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION
 from datamill.results.foreign.files import load_content
-from datamill.results.foreign.foreign_results import Execution, Series
+from datamill.results.foreign.foreign_results import Execution, Series, is_failure
 from datamill.results.foreign.recognise import recognise_format
 from datamill.results.foreign.units import find_conversion
 
 #: Parameters that tools add to every benchmark, at the value that says nothing.
 _IDLE = {"threads": "1"}
 _ONLY_STATUS = frozenset({0})
+#: What of a tool's last words a message quotes.
+_QUOTED_CHARACTERS = 400
 
 
 class BenchmarkError(Exception):
@@ -31,10 +34,16 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkValues:
-    """What one execution gave: seconds by name, and the time that it took."""
+    """What one execution gave: seconds by name, and the time that it took.
+
+    `failed` says why of benchmarks that the tool reports as failed, by name. `problem` says how the tool
+    ended where that was otherwise than with status 0, although it wrote results.
+    """
 
     by_name: Mapping[str, float]
     time_s: float
+    failed: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
 
 
 def execute_benchmark(
@@ -56,16 +65,19 @@ def execute_benchmark(
         levels: of factors of its process.
         qualified: whether names of a tool stand behind that of the benchmark.
 
+    A tool that fails where one of its benchmarks does has measured the others all the same.
+
     Raises:
-        BenchmarkError: when it ends otherwise than with status 0, or its tool's results cannot be read.
+        BenchmarkError: when its tool's results cannot be read, or when it has no tool and ends otherwise than
+            with status 0.
     """
     folder = directory / benchmark.directory
-    written = folder / benchmark.output if benchmark.output else scratch / "stdout"
+    printed = scratch / "stdout"
+    written = folder / benchmark.output if benchmark.output else printed
     if benchmark.output:
         # What the build brought, or the execution before this one, is no result of this one.
         _remove(written)
-    to_file = bool(benchmark.tool) and not benchmark.output
-    output: CommandOutput = "file" if to_file else "read"
+    output: CommandOutput = "file" if benchmark.tool else "read"
     answer = session.measure(
         CommandRequest(
             schema=SCHEMA_VERSION,
@@ -74,25 +86,47 @@ def execute_benchmark(
             variables={},
             input=None,
             output=output,
-            output_file=str(written) if to_file else None,
+            output_file=str(printed) if benchmark.tool else None,
             timeout_s=0.0,
             levels=dict(levels),
         )
     )
     problem = describe_failure(answer, _ONLY_STATUS)
-    if problem or answer.run is None:
-        # Where a checkout is says nothing to people.
-        raise BenchmarkError(problem.replace(f"{directory}/", ""))
+    if problem and answer.run is not None and benchmark.tool:
+        # There test runners say what failed.
+        problem += _quote_end(printed)
+    # Where a checkout is says nothing to people.
+    problem = problem.replace(f"{directory}/", "")
+    if answer.run is None or (problem and not benchmark.tool):
+        raise BenchmarkError(problem)
     time_s = answer.run.wall_time_ns / 1e9
     if not benchmark.tool:
         return BenchmarkValues({benchmark.name: time_s}, time_s)
-    values = _read_results(benchmark, written)
-    if qualified:
-        values = {f"{benchmark.name}: {name}": value for name, value in values.items()}
-    return BenchmarkValues(values, time_s)
+    try:
+        values = _read_results(benchmark, written)
+    except BenchmarkError:
+        if problem:
+            raise BenchmarkError(problem) from None
+        raise
+    before = f"{benchmark.name}: " if qualified else ""
+    return BenchmarkValues(
+        {f"{before}{name}": value for name, value in values.by_name.items()},
+        time_s,
+        {f"{before}{name}": reason for name, reason in values.failed.items()},
+        problem,
+    )
 
 
-def _read_results(benchmark: Benchmark, written: Path) -> dict[str, float]:
+def _quote_end(printed: Path) -> str:
+    with suppress(OSError):
+        words = " ".join(strip_colours(printed.read_text(encoding="utf-8", errors="replace")).split())
+        # Results in JSON are no words.
+        said = bool(words) and not words.startswith(("{", "["))
+        return f'; its output ends: "{words[-_QUOTED_CHARACTERS:]}"' if said else ""
+    return ""
+
+
+def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
     place = benchmark.output or "standard output"
     try:
         content, _ = load_content(written)
@@ -108,7 +142,14 @@ def _read_results(benchmark: Benchmark, written: Path) -> dict[str, float]:
             f"wrote no results of {benchmark.tool}: {place}: {problem.message}. {problem.remedy}"
         ) from None
     found: dict[str, list[float]] = {}
+    failed: dict[str, str] = {}
+    units: set[str] = set()
     for execution in results.executions:
+        name = _name(benchmark, execution)
+        units.update(series.unit for series in execution.series)
+        reason = next((item.exclusion for item in execution.series if is_failure(item.exclusion)), "")
+        if reason:
+            failed[name] = reason
         series = _choose_time(execution)
         if series is None:
             continue
@@ -119,10 +160,16 @@ def _read_results(benchmark: Benchmark, written: Path) -> dict[str, float]:
             if value is not None and position not in series.exclusions
         ]
         if values:
-            found.setdefault(_name(benchmark, execution), []).append(fmean(values))
+            found.setdefault(name, []).append(fmean(values))
+    if not found and failed:
+        raise BenchmarkError(f"failed: {'; '.join(f'{name} {reason}' for name, reason in failed.items())}")
     if not found:
-        raise BenchmarkError("wrote results without any time")
-    return {name: fmean(values) for name, values in found.items()}
+        held = f", but {' and '.join(sorted(units))}" if units else ""
+        raise BenchmarkError(
+            f"wrote results without any time{held}: have it report times (JMH does with -bm avgt)"
+        )
+    means = {name: fmean(values) for name, values in found.items() if name not in failed}
+    return BenchmarkValues(means, 0.0, failed)
 
 
 def _choose_time(execution: Execution) -> Series | None:

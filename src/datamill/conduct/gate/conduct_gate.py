@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,16 +12,16 @@ from datamill.analysis.gate.judge_benchmarks import BASE, HEAD, BenchmarkVerdict
 from datamill.analysis.gate.power import Found, average_power, find_all_slowdowns
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.conduct.commits.checkout import Checkout
-from datamill.conduct.commits.revision_builds import choose_executions
 from datamill.conduct.commits.time_revisions import scratch_folder
-from datamill.conduct.gate.benchmark_values import BenchmarkError, BenchmarkValues
+from datamill.conduct.gate.editable_installs import list_editable_installs
 from datamill.conduct.gate.gate_revisions import (
     build_revisions,
     choose_revisions,
     join_builds,
     list_build_places,
 )
-from datamill.conduct.gate.gate_run import GateRun, Measured
+from datamill.conduct.gate.gate_run import GateRun
+from datamill.conduct.gate.try_benchmarks import list_breaking, list_failing, try_benchmarks
 from datamill.conduct.timing.cautions import look_at_machine
 from datamill.design.seeds import derive_seed
 from datamill.execution.command_session import CommandSession
@@ -60,7 +60,8 @@ class GateOutcome:
     `rounds` are those of each value by its name, `found` the slowdowns that they show, `power` the chance of
     an alarm by the slowdown, in the mean over all. `broken` says in a sentence each what works in base and
     not in head, `added` names benchmarks that base lacks. `varies` says whether builds differ. `base_lacks`
-    says that base cannot be built, so that nothing could be compared.
+    says that base cannot be built, so that nothing could be compared. `uncompared` are those of the warnings
+    that say what is not compared, and why.
     """
 
     gate: Gate
@@ -79,6 +80,7 @@ class GateOutcome:
     varies: bool
     interrupted: bool
     base_lacks: bool = False
+    uncompared: tuple[str, ...] = ()
 
 
 def conduct_gate(
@@ -122,11 +124,16 @@ def conduct_gate(
             for path in trees.list_submodules(tree)
         ]
         warnings += missing
+        shared = list_editable_installs(gate.benchmarks, trees.top)
+        warnings += shared
         if build and not varies and not first.base_problem:
-            warnings.append(
-                "each build of a revision is the same however often it is built: what another layout would "
-                "do is not part of the intervals"
+            links = any(checkout.made for checkout in checkouts.values())
+            why = (
+                "each build of a revision is the same however often it is built"
+                if links
+                else "the build links no program or library, so that each revision is built once"
             )
+            warnings.append(f"{why}: what another layout would do is not part of the intervals")
 
         def make_build(number: int) -> None:
             for side, checkout in checkouts.items():
@@ -137,7 +144,7 @@ def conduct_gate(
             session, gate, checkouts, [], scratch, make_build if varies else None, seed, listener.tell_look
         )
         sides = (HEAD,) if first.base_problem else (BASE, HEAD)
-        tried = _try_benchmarks(gate, run, first.build_s if varies else 0.0, sides, listener.tell_building)
+        tried = try_benchmarks(gate, run, first.build_s if varies else 0.0, sides, listener.tell_building)
         if run.measured:
             run.run()
         elif not tried.broken and not tried.added:
@@ -150,18 +157,8 @@ def conduct_gate(
         if first.base_problem:
             warnings.append(first.base_problem)
         warnings += tried.notes
-        broken = list(tried.broken)
-        for item in run.measured:
-            if run.breaks(item):
-                broken.append(
-                    f"{item.benchmark.name} failed in {item.count_failures(HEAD)} of {item.runs} executions, "
-                    f"in base in {item.count_failures(BASE)} (first in {item.failures[0]})"
-                )
-            elif item.failures:
-                warnings.append(
-                    f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
-                    f"(first in {item.failures[0]})"
-                )
+        broken = [*tried.broken, *list_breaking(run)]
+        warnings += list_failing(run)
         over_s = run.elapsed_s - gate.within_s
         if run.measured and over_s > _OVERRUN * gate.within_s and not run.interrupted:
             warnings.append(
@@ -188,6 +185,7 @@ def conduct_gate(
             varies=varies,
             interrupted=run.interrupted,
             base_lacks=bool(first.base_problem),
+            uncompared=(*shared, *tried.notes),
         )
 
 
@@ -198,51 +196,3 @@ def _judge_nothing(gate: Gate, base: GitTree, head: GitTree, host: HostFacts) ->
     return GateOutcome(
         gate, base, head, (), {}, {}, {}, (), (), (note,), host, 0, 0.0, varies=False, interrupted=False
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    broken: tuple[str, ...]
-    added: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def _try_benchmarks(
-    gate: Gate, run: GateRun, build_s: float, sides: tuple[str, ...], tell: Callable[[str], None]
-) -> _Tried:
-    """Execute each once in the revisions that are built, which warms it up and shows what values it has."""
-    broken, added, notes = [], [], []
-    run.measured = [Measured(benchmark, 0.0, 1, ()) for benchmark in gate.benchmarks]
-    working = []
-    for item in run.measured:
-        benchmark = item.benchmark
-        tell(f"trying {benchmark.name}")
-        found: dict[str, BenchmarkValues] = {}
-        problems: dict[str, str] = {}
-        for side in sides:
-            try:
-                found[side] = run.execute(benchmark, side)
-            except BenchmarkError as problem:
-                problems[side] = str(problem)
-        if HEAD in problems and BASE in found:
-            broken.append(f"{benchmark.name} worked before, and {problems[HEAD]}")
-        elif BASE in problems and HEAD in found:
-            added.append(benchmark.name)
-            notes.append(f"{benchmark.name} is not compared: in base it {problems[BASE]}")
-        elif problems:
-            notes.append(f"{benchmark.name} {problems[HEAD]}")
-        elif BASE not in sides:
-            added += found[HEAD].by_name
-        if len(found) < 2:
-            continue
-        before, after = found[BASE].by_name, found[HEAD].by_name
-        notes += [f"{name} is not compared: head does not have it" for name in before if name not in after]
-        added += [name for name in after if name not in before]
-        names = tuple(name for name in before if name in after)
-        if names:
-            item.names = names
-            item.execution_s = max(values.time_s for values in found.values())
-            item.executions = choose_executions(item.execution_s, build_s)
-            working.append(item)
-    run.measured = working
-    return _Tried(tuple(broken), tuple(added), tuple(notes))

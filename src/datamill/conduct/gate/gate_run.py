@@ -40,12 +40,16 @@ _MOST_FAILED = 0.3
 
 @dataclass(slots=True)
 class Measured:
-    """What was measured of one benchmark's command: names of its values, and each by round and revision."""
+    """What was measured of one benchmark's command: names of its values, and each by round and revision.
+
+    `failing` are the revisions in which the command failed at once, and its tool wrote results all the same.
+    """
 
     benchmark: Benchmark
     execution_s: float
     executions: int
     names: tuple[str, ...]
+    failing: frozenset[str] = frozenset()
     values: dict[str, dict[int, dict[str, list[float]]]] = field(default_factory=dict)
     runs: int = 0
     failures: list[str] = field(default_factory=list)
@@ -195,6 +199,12 @@ class GateRun:
         except BenchmarkError as problem:
             item.failures.append(f"{side}: {problem}")
             return
+        if found.problem and side not in item.failing:
+            item.failures.append(f"{side}: {found.problem}")
+            return
+        failed = next((name for name in item.names if name in found.failed), None)
+        if failed is not None:
+            item.failures.append(f"{side}: {failed} {found.failed[failed]}")
         item.note(number, side, found.by_name)
 
     def execute(self, benchmark: Benchmark, side: str) -> BenchmarkValues:
@@ -211,7 +221,8 @@ class GateRun:
             self._checkouts[side].directory,
             self._scratch,
             {PADDING: str(padding)},
-            qualified=sum(bool(item.benchmark.tool) for item in self.measured) > 1,
+            # By what is asked: names must not depend on what works.
+            qualified=sum(bool(asked.tool) for asked in self._gate.benchmarks) > 1,
         )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from datamill.conduct.timing.question import FEWEST_WITH_INTERVAL, PEAK_MEMORY, TimingQuestion
 from datamill.conduct.timing.warm_up import SHORT_S, WarmUp
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import format_count, format_figures, format_share
 from datamill.experiment.quantities import format_duration, format_size
 from datamill.protocol.trial import DisturbanceFacts, PhaseFacts, TrialRecord
@@ -76,10 +76,13 @@ def find_bounded(question: TimingQuestion, records: Sequence[TrialRecord]) -> fr
     )
 
 
-def look_at_number(question: TimingQuestion, rounds: int | None) -> tuple[str, ...]:
+def look_at_number(
+    question: TimingQuestion, rounds: int | None, *, round_s: float = 0.0, measured_s: float = 0.0
+) -> tuple[str, ...]:
     """Return that so many rounds are too few to tell any commands apart, if they are; None: enough.
 
-    Without the full stop.
+    Without the full stop. `round_s` is the time of a round, by which it tells how long enough of them take,
+    and `measured_s` that of all so far; 0 where that is not known yet.
     """
     if len(question.commands) < 2 or rounds is None:
         return ()
@@ -95,8 +98,13 @@ def look_at_number(question: TimingQuestion, rounds: int | None) -> tuple[str, .
     what, which = ("executions", "commands") if question.builds is None else ("builds", "revisions")
     return (
         f"{format_count(rounds)} {what} of each are too few to tell {which} apart, however much they differ: "
-        f"that takes {fewest}",
+        f"that takes {fewest}{_spell_time(measured_s + (fewest - rounds) * round_s) if round_s else ''}",
     )
+
+
+def _spell_time(time_s: float) -> str:
+    within = tell(argument("within", verb="time"))
+    return f", about {format_duration(time_s)} in all: allow that or more with {within}"
 
 
 def _look_at_memory(question: TimingQuestion, records: Sequence[TrialRecord]) -> list[str]:

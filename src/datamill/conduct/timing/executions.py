@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from dataclasses import dataclass
 from math import inf
@@ -23,6 +24,7 @@ from datamill.results.trials.responses import list_built_in_values
 ITERATION = "HYPERFINE_ITERATION"
 #: What of a program's last words a message quotes.
 _QUOTED_CHARACTERS = 400
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def describe_failure(answer: CommandAnswer, allowed: frozenset[int] | None) -> s
     run = answer.run
     if run is None:
         return "could not be measured"
-    words = answer.stderr_tail.strip()
+    words = strip_colours(answer.stderr_tail).strip()
     said = f'; it said: "{words[-_QUOTED_CHARACTERS:]}"' if words else ""
     if run.signal is not None:
         try:
@@ -167,6 +169,11 @@ def describe_failure(answer: CommandAnswer, allowed: frozenset[int] | None) -> s
     if allowed is not None and run.exit_code not in allowed:
         return f"ended with status {run.exit_code}{said}"
     return ""
+
+
+def strip_colours(text: str) -> str:
+    """Return what a program said without what colours it in a terminal."""
+    return _COLOURS.sub("", text)
 
 
 def find_missing(question: TimingQuestion, answer: CommandAnswer) -> str:

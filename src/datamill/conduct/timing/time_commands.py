@@ -132,12 +132,16 @@ def measure_rounds(
     interrupted, notes = False, []
     try:
         run.run()
-    except (KeyboardInterrupt, InputError, WorkerError) as ending:
+    except (KeyboardInterrupt, InputError, WorkerError, OSError) as ending:
         # What was measured until then is an answer, too.
         if run.decision is None:
             raise
         interrupted = True
-        if not isinstance(ending, KeyboardInterrupt):
+        if isinstance(ending, OSError):
+            notes.append(
+                f"it ended early, and the bundle does not hold all executions: {ending.strerror or ending}"
+            )
+        elif not isinstance(ending, KeyboardInterrupt):
             notes.append(f"it ended early: {' '.join(str(ending).split())}")
     measured_s = monotonic() - began_s
     assert run.decision is not None, "the first batch always runs, and is looked at"
@@ -152,7 +156,7 @@ def measure_rounds(
     limits = list_limits(question, run.records)
     # Where too few were asked for it has been said.
     if not look_at_number(question, question.most_rounds):
-        limits += look_at_number(question, run.rounds)
+        limits += look_at_number(question, run.rounds, round_s=run.round_s, measured_s=measured_s)
     if not interrupted:
         limits += list_overruns(question, run.rounds, measured_s)
     return TimedCommands(

@@ -98,6 +98,11 @@ class TimingRun:
         """Rounds that are complete."""
         return self._complete
 
+    @property
+    def round_s(self) -> float:
+        """Time of a round in the mean, until the last look."""
+        return self.decision.elapsed_s / max(1, self._looked) if self.decision is not None else 0.0
+
     def _execute_batch(self, batch: tuple[PlannedTrial, ...]) -> bool:
         """Execute a batch round by round; false where the time allowed does not hold the whole of it."""
         before = self._complete

@@ -6,8 +6,9 @@ from datamill.report.gate.gate_answer import GateAnswer
 from datamill.report.gate.statement import (
     HEADERS,
     MEANS,
+    list_folded,
     list_rows,
-    list_sentences,
+    list_seen,
     name_columns,
     phrase_gate,
 )
@@ -23,19 +24,21 @@ _TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmar
 
 
 def write_comment(answer: GateAnswer) -> str:
-    """Return the comment: the verdict, what changed, and below a fold the rest and how it was measured."""
+    """Return the comment: the verdict, what changed or is not compared, and below a fold the rest."""
     passing = "Nothing compared" if answer.base_lacks else "No slowdown found"
     head = passing if answer.passes else "Slower" if answer.alarms else "Broken"
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]
     if rows:
         lines += _write_table(answer, rows[:_SHOWN], _CHANGES)
+    if seen := list_seen(answer):
+        lines += ["", *(f"- {_escape(sentence)}" for sentence in seen)]
     lines += ["", "<details><summary>How it was measured</summary>", ""]
     if rows[_SHOWN:]:
         lines += [*_write_table(answer, rows[_SHOWN:], _CHANGES), ""]
     if rows:
         lines += [*_write_table(answer, rows, _TIMES), ""]
-    lines += [f"- {_escape(sentence)}" for sentence in list_sentences(answer)]
+    lines += [f"- {_escape(sentence)}" for sentence in list_folded(answer)]
     return "\n".join([*lines, "", "</details>", ""])
 
 

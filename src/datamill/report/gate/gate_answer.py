@@ -42,7 +42,8 @@ class GateAnswer:
     """All that a gate answers.
 
     `power` is the chance that a slowdown of that size is an alarm, by its size, in the mean over benchmarks.
-    `base_lacks` says that base cannot be built, so that nothing could be compared.
+    `base_lacks` says that base cannot be built, so that nothing could be compared. `uncompared` are those of
+    the warnings that say what is not compared, and why.
     """
 
     gate: Gate
@@ -58,6 +59,7 @@ class GateAnswer:
     measured_s: float
     interrupted: bool
     base_lacks: bool = False
+    uncompared: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> tuple[BenchmarkAnswer, ...]:
@@ -87,6 +89,7 @@ def build_gate_answer(
     measured_s: float,
     interrupted: bool,
     base_lacks: bool = False,
+    uncompared: tuple[str, ...] = (),
 ) -> GateAnswer:
     """Return the answer that verdicts are.
 
@@ -105,6 +108,7 @@ def build_gate_answer(
         measured_s: time from the first round to the last.
         interrupted: whether the user ended it.
         base_lacks: whether base cannot be built.
+        uncompared: those of the warnings that say what is not compared, and why.
     """
     return GateAnswer(
         gate=gate,
@@ -120,6 +124,7 @@ def build_gate_answer(
         measured_s=measured_s,
         interrupted=interrupted,
         base_lacks=base_lacks,
+        uncompared=uncompared,
     )
 
 

@@ -47,10 +47,32 @@ def phrase_gate(answer: GateAnswer) -> str:
 
 def list_sentences(answer: GateAnswer) -> list[str]:
     """Return what stands below the table: how it was measured, its error rates, and what limits it."""
-    sentences = _list_rates(answer) if answer.benchmarks else []
-    if answer.added and not answer.base_lacks:
-        sentences.append(f"New, and compared with nothing: {', '.join(answer.added)}.")
-    return sentences + [f"Warning: {warning.rstrip('.')}." for warning in answer.warnings]
+    return [
+        *(_list_rates(answer) if answer.benchmarks else []),
+        *_list_added(answer),
+        *_list_warnings(answer.warnings),
+    ]
+
+
+def list_seen(answer: GateAnswer) -> list[str]:
+    """Return what a reader must not miss: benchmarks that are not compared, and why."""
+    return [*_list_added(answer), *_list_warnings(answer.uncompared)]
+
+
+def list_folded(answer: GateAnswer) -> list[str]:
+    """Return the sentences of `list_sentences` that are not among those of `list_seen`."""
+    seen = set(list_seen(answer))
+    return [sentence for sentence in list_sentences(answer) if sentence not in seen]
+
+
+def _list_added(answer: GateAnswer) -> list[str]:
+    if not answer.added or answer.base_lacks:
+        return []
+    return [f"New, and compared with nothing: {', '.join(answer.added)}."]
+
+
+def _list_warnings(warnings: tuple[str, ...]) -> list[str]:
+    return [f"Warning: {warning.rstrip('.')}." for warning in warnings]
 
 
 def list_rows(answer: GateAnswer) -> list[tuple[str, ...]]:
@@ -111,7 +133,7 @@ def _limit(answer: GateAnswer) -> str:
     """From which slowdown on that says something."""
     known = [item.detectable for item in answer.benchmarks if item.detectable is not None]
     if lacking := len(answer.benchmarks) - len(known):
-        whose = "it" if len(answer.benchmarks) == 1 else f"{lacking} of them"
+        whose = "it" if len(answer.benchmarks) == 1 else f"{lacking if known else 'all'} of them"
         return f", but too little was measured of {whose} to find a slowdown: allow more time"
     return f"; slowdowns of {_spell_found(max(known))} would have been found in four of five runs"
 

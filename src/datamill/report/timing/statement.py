@@ -40,15 +40,15 @@ def phrase_comparison(answer: TimingAnswer, pair: CommandComparison) -> str:
         )
     if pair.ratio is None:
         return f"The data cannot tell yet which of {a} and {b} is better: too few executions have ended."
+    # Rare slow executions may hide what becomes of the mean: then it is not the mean that is spoken of.
+    typical = ", in typical executions" if pair.typical else ""
     if pair.verdict == "unchanged":
         what = "take equally long" if is_time else f"have equal {answer.response.name}"
-        return f"{a} and {b} {what}, within {limit}: {b} differs by {_spell_share(pair)}."
+        return f"{a} and {b} {what}{typical}, within {limit}: {b} differs by {_spell_share(pair)}."
     if pair.verdict == "cannot tell":
         what = "is faster" if is_time else f"has the better {answer.response.name}"
         return f"The data cannot tell yet whether {a} or {b} {what}: {b} differs by {_spell_share(pair)}."
     less = pair.ratio < 1
-    # Rare slow executions may hide what becomes of the mean: then it is not the mean that is spoken of.
-    typical = ", in typical executions" if pair.typical else ""
     if not is_time:
         word = "less" if less else "more"
         least = ", at least" if pair.is_bound else ""

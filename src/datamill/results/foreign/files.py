@@ -16,16 +16,19 @@ STANDARD_INPUT = Path("-")
 _GZIP_MARK = b"\x1f\x8b"
 #: Content of no format's folder; its files are in `Content.beside`.
 _NO_TEXT = ""
+#: What is in asv's files of results, and in none of its others.
+_ASV_MARK = b'"result_columns"'
 
 
 def load_content(path: Path) -> tuple[Content, str]:
-    """Return a file's content and a digest of it; `-` is standard input; of a folder criterion's files.
+    """Return a file's content and a digest of it; `-` is standard input; a folder is criterion's or asv's.
 
     `benchmarks.json` above asv's results and `benchmark.json` beside criterion's `sample.json` come
     with it.
 
     Raises:
-        InputError: there is no such file, it is empty or not text, or a folder is not criterion's.
+        InputError: there is no such file, it is empty or not text, or a folder is neither criterion's nor
+            one of asv's that holds the results of one commit.
         OSError: a file cannot be read.
     """
     if path == STANDARD_INPUT:
@@ -80,7 +83,7 @@ def _load_beside(path: Path, data: bytes) -> dict[str, str]:
     if path.name == "sample.json":
         return _load_texts([path, path.with_name("benchmark.json")])
     about = path.parent.parent / "benchmarks.json"
-    if b'"result_columns"' in data and about.is_file():
+    if _ASV_MARK in data and about.is_file():
         return {"benchmarks.json": decode_text(_read_bytes(about), str(about))}
     return {}
 
@@ -88,13 +91,29 @@ def _load_beside(path: Path, data: bytes) -> dict[str, str]:
 def _load_folder(folder: Path) -> tuple[Content, str]:
     samples = sorted(path for path in folder.rglob("sample.json") if path.is_file())
     if not samples:
+        return load_content(_find_results_of_asv(folder))
+    beside = _load_texts([*samples, *(path.with_name("benchmark.json") for path in samples)])
+    return Content(str(folder), _NO_TEXT, beside), _digest("".join(beside.values()).encode())
+
+
+def _find_results_of_asv(folder: Path) -> Path:
+    """The only file of results in a folder of asv, beside what it tells of machines and benchmarks."""
+    found = [
+        path for path in sorted(folder.rglob("*.json")) if path.is_file() and _ASV_MARK in path.read_bytes()
+    ]
+    if not found:
         raise InputError(
-            "this is a folder, and not one of criterion's results",
+            "this is a folder, and not one of results of criterion or asv",
             where=str(folder),
             remedy="Give the files in it; of criterion, the folder target/criterion.",
         )
-    beside = _load_texts([*samples, *(path.with_name("benchmark.json") for path in samples)])
-    return Content(str(folder), _NO_TEXT, beside), _digest("".join(beside.values()).encode())
+    if len(found) > 1:
+        raise InputError(
+            f"this folder holds the results of {len(found)} runs of asv",
+            where=str(folder),
+            remedy="Give the file of one, in a folder below it.",
+        )
+    return found[0]
 
 
 def _load_texts(paths: Sequence[Path]) -> dict[str, str]:

@@ -7,6 +7,14 @@ from dataclasses import dataclass, field
 
 from datamill.results.foreign.content import Content
 
+#: Begins the exclusion of what the tool itself reports as failed.
+FAILED = "failed"
+
+
+def is_failure(exclusion: str) -> bool:
+    """Tell whether an exclusion says that the benchmark itself failed."""
+    return exclusion == FAILED or exclusion.startswith(f"{FAILED}: ")
+
 
 @dataclass(frozen=True, slots=True)
 class Series:

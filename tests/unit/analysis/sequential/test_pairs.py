@@ -6,6 +6,7 @@ import pytest
 from datamill.analysis.sequential.intervals import bound_stopped_mean
 from datamill.analysis.sequential.pairs import compare_pairs, count_fewest_rounds, list_undecided
 from datamill.analysis.sequential.rounds import Rounds
+from datamill.analysis.sequential.steps import find_hiding_step
 from datamill.analysis.sequential.timing_look import decide_timing
 from datamill.experiment.experiment import Experiment
 from datamill.experiment.file.parse import parse_experiment
@@ -140,6 +141,76 @@ def test_rare_slow_executions_limit_means_and_no_verdict_on_typical_values() -> 
         "timings meet none), and the answer may be wrong; type datamill time --min-runs 30 where that is to "
         "be expected",
     )
+
+
+PAGE = 4096.0
+
+
+@pytest.mark.parametrize(
+    ("difference", "verdict"), [(0, "unchanged"), (1, "unchanged"), (25, "more"), (75, "more"), (250, "more")]
+)
+def test_memory_that_is_the_same_in_each_execution_is_judged_after_eight(
+    difference: int, verdict: str
+) -> None:
+    # 10 MB in pages, and so many pages more: 0, 0.04, 1, 3 and 10%.
+    columns = np.full(8, 2500 * PAGE), np.full(8, (2500 + difference) * PAGE)
+    early, pair = (
+        compare_pairs(make_stepped(*(column[:count] for column in columns)), alpha=0.05, limit=0.01)[0]
+        for count in (7, 8)
+    )
+    assert early.verdict == "cannot tell"
+    assert early.needed_rounds == 8
+    assert (pair.verdict, pair.settled, pair.interval.of) == (verdict, True, "typical")
+    assert pair.interval.low <= difference / 2500 <= pair.interval.high
+
+
+def test_memory_that_jumps_by_a_page_now_and_then_is_judged_with_that_page_as_doubt() -> None:
+    jumps = (np.arange(12) % 7 == 3) * PAGE
+    equal, less = 2500 * PAGE + jumps, 2400 * PAGE + jumps[::-1]
+    rounds = make_stepped(equal, equal[::-1])
+    assert rounds.steps == (PAGE, PAGE)
+    (pair,) = compare_pairs(rounds, alpha=0.05, limit=0.01)
+    assert pair.verdict == "unchanged"
+    assert pair.interval.high - pair.interval.low > 2 / 2500
+    # The limit is less than the page: nobody can tell then.
+    assert compare_pairs(rounds, alpha=0.05, limit=0.0005)[0].verdict == "cannot tell"
+    (pair,) = compare_pairs(make_stepped(equal, less), alpha=0.05, limit=0.01)
+    assert (pair.verdict, pair.interval.low < -0.04 < pair.interval.high) == ("less", True)
+
+
+def test_memory_that_varies_by_some_pages_is_unchanged_as_soon_as_no_two_values_are_far_apart() -> None:
+    random = np.random.default_rng(4)
+    columns = [PAGE * np.round(9500 + 10 * random.standard_normal(8)) for _ in range(2)]
+    rounds = make_stepped(*columns)
+    assert rounds.steps == (0.0, 0.0)
+    verdicts = [
+        compare_pairs(rounds, alpha=0.05, limit=limit, by_range=by_range)[0].verdict
+        for limit, by_range in ((0.01, True), (0.001, True), (0.01, False))
+    ]
+    assert verdicts == ["unchanged", "cannot tell", "cannot tell"]
+
+
+def test_memory_that_varies_beside_memory_that_does_not_is_told_apart_by_its_ranks() -> None:
+    spread = PAGE * np.round(2600 + 60 * np.random.default_rng(1).standard_normal(40))
+    rounds = make_stepped(np.full(40, 2500 * PAGE), spread)
+    assert rounds.steps[0] > 0 == rounds.steps[1]
+    few = Rounds(NAMES[:2], rounds.numbers[:25], rounds.values[:25], rounds.steps)
+    (pair,) = compare_pairs(few, alpha=0.05, limit=0.01)
+    assert (pair.verdict, pair.interval.of) == ("more", "typical")
+    assert pair.interval.low < 0.04 < pair.interval.high
+
+
+def test_what_equal_times_would_take_is_no_less_than_what_says_anything_of_means() -> None:
+    rounds = make_rounds(draw(1.0, 0.001, 12, 1), draw(1.0, 0.001, 12, 2))
+    (pair,) = compare_pairs(rounds, alpha=0.05, limit=0.01)
+    assert pair.verdict == "cannot tell"
+    assert pair.needed_rounds >= 30
+
+
+def make_stepped(*columns: np.ndarray) -> Rounds:
+    steps = tuple(find_hiding_step(column, np.zeros(len(column), dtype=np.int64)) for column in columns)
+    rounds = make_rounds(*columns)
+    return Rounds(rounds.packages, rounds.numbers, rounds.values, steps)
 
 
 @pytest.mark.parametrize(("packages", "fewest"), [(2, 8), (3, 10), (4, 11)])

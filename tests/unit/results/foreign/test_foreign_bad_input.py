@@ -10,7 +10,9 @@ import pytest
 
 import datamill
 from datamill.experiment.errors import InputError
+from datamill.results.foreign.files import load_content
 from datamill.results.foreign.importing import import_files
+from datamill.results.foreign.recognise import recognise_format
 
 FOLDER = Path(__file__).parents[3] / "foreign"
 
@@ -162,6 +164,23 @@ def test_pytest_benchmark_saved_without_data_says_how_to_get_them() -> None:
 
 def test_a_folder_that_is_not_criterions(tmp_path: Path) -> None:
     assert "this is a folder" in refuse(tmp_path).message
+
+
+def test_a_folder_of_asv_is_read_where_it_holds_the_results_of_one_run(tmp_path: Path) -> None:
+    results = {
+        "version": 2, "commit_hash": "abc", "result_columns": ["result", "params"],
+        "results": {"bench.time_one": [[0.25], []]},
+    }  # fmt: skip
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    write(tmp_path, {"version": 2}, "benchmarks.json")
+    write(machine, {"cpu": "one"}, "machine.json")
+    write(machine, results, "abc-existing.json")
+    content, _ = load_content(tmp_path)
+    [execution] = recognise_format(content).read(content).executions
+    assert (execution.benchmark, execution.series[0].values) == ("bench.time_one", [0.25])
+    write(machine, results, "def-existing.json")
+    assert refuse(tmp_path).message == "this folder holds the results of 2 runs of asv"
 
 
 def test_a_sample_without_its_name(tmp_path: Path) -> None:

@@ -13,7 +13,13 @@ import msgspec
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
-from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import (
+    FAILED,
+    Execution,
+    ForeignFormat,
+    ForeignResults,
+    Series,
+)
 
 _TITLE = "asv results"
 #: Response and unit by what the name of a benchmark begins with.
@@ -115,7 +121,7 @@ def _make_series(response: str, unit: str, result: Any, recorded: Sequence[float
     if recorded:
         return Series(response, unit, recorded)
     if result is None:
-        return Series(response, unit, [None], exclusion="failed")
+        return Series(response, unit, [None], exclusion=FAILED)
     if _is_nan(result):
         return Series(response, unit, [None], exclusion="skipped (n/a)")
     if not isinstance(result, (int, float)) or isinstance(result, bool):

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content
-from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import (
+    FAILED,
+    Execution,
+    ForeignFormat,
+    ForeignResults,
+    Series,
+)
 from datamill.results.foreign.formats.asv import KINDS
 
 _TITLE = "asv run's printed results"
@@ -18,7 +24,7 @@ _VALUE = re.compile(
     r"(?P<number>[0-9.]+(?:e[+-]?[0-9]+)?)(?:±[0-9.]+(?:e[+-]?[0-9]+)?)?(?P<unit>[a-zA-Zμµ]*)"
 )
 _SIZES = {"": "B", "k": "kB", "K": "kB", "M": "MB", "G": "GB", "T": "TB"}
-_NO_VALUE = {"failed": "failed", "n/a": "skipped (n/a)", "ok": ""}
+_NO_VALUE = {"failed": FAILED, "n/a": "skipped (n/a)", "ok": ""}
 
 
 def claims_asv_text(content: Content) -> bool:

@@ -9,7 +9,13 @@ from typing import Any
 import msgspec
 
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
-from datamill.results.foreign.foreign_results import Execution, ForeignFormat, ForeignResults, Series
+from datamill.results.foreign.foreign_results import (
+    FAILED,
+    Execution,
+    ForeignFormat,
+    ForeignResults,
+    Series,
+)
 from datamill.results.judgement.validity import AGGREGATE
 
 _TITLE = "Google Benchmark JSON"
@@ -129,7 +135,7 @@ def _gather_series(entries: list[tuple[_Entry, dict[str, float]]]) -> list[Serie
     for entry, counters in entries:
         reason = ""
         if entry.error_occurred or entry.skipped:
-            reason = f"failed: {entry.error_message or entry.skip_message or 'no message'}"
+            reason = f"{FAILED}: {entry.error_message or entry.skip_message or 'no message'}"
         elif entry.run_type == "aggregate":
             reason = f"{AGGREGATE}: {entry.aggregate_name or 'a figure'} of the repetitions, no observation"
         percent = entry.run_type == "aggregate" and entry.aggregate_unit == "percentage"

@@ -1,0 +1,139 @@
+"""Benchmarks executed once in both revisions, and what of them works, fails, is new or gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from datamill.analysis.gate.judge_benchmarks import BASE, HEAD
+from datamill.conduct.commits.revision_builds import choose_executions
+from datamill.conduct.gate.benchmark_values import BenchmarkError, BenchmarkValues
+from datamill.conduct.gate.gate_run import GateRun, Measured
+from datamill.experiment.gate.gate import Gate
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one execution in each revision showed.
+
+    `broken` says in a sentence each what works in base and fails in head, `added` names benchmarks that base
+    lacks, `notes` say in a sentence each what is not compared, and why. None has a full stop.
+    """
+
+    broken: tuple[str, ...]
+    added: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def try_benchmarks(
+    gate: Gate, run: GateRun, build_s: float, sides: tuple[str, ...], tell: Callable[[str], None]
+) -> Tried:
+    """Execute each once in the revisions that are built, which warms it up and shows what values it has.
+
+    Args:
+        gate: what is asked.
+        run: executes; it gets the benchmarks that have values in both revisions.
+        build_s: time that a build takes; 0 where each round has the same.
+        sides: revisions that are built.
+        tell: hears which is tried.
+    """
+    broken: list[str] = []
+    added: list[str] = []
+    notes: list[str] = []
+    run.measured = []
+    for benchmark in gate.benchmarks:
+        tell(f"trying {benchmark.name}")
+        found: dict[str, BenchmarkValues] = {}
+        problems: dict[str, str] = {}
+        for side in sides:
+            try:
+                found[side] = run.execute(benchmark, side)
+            except BenchmarkError as problem:
+                problems[side] = str(problem)
+        if HEAD in problems and BASE in found:
+            broken.append(f"{benchmark.name} worked before, and {problems[HEAD]}")
+        elif BASE in problems and HEAD in found:
+            added.append(benchmark.name)
+            notes.append(f"{benchmark.name} is not compared: in base it {problems[BASE]}")
+        elif problems:
+            notes.append(f"{benchmark.name} {problems[HEAD]}")
+        elif BASE not in sides:
+            added += found[HEAD].by_name
+        if len(found) < len((BASE, HEAD)):
+            continue
+        before, after = found[BASE], found[HEAD]
+        broken += _list_broken(benchmark.name, before, after)
+        notes += _list_notes(benchmark.name, before, after)
+        known = {**before.by_name, **before.failed}
+        added += [name for name in after.by_name if name not in known and not before.problem]
+        names = tuple(name for name in before.by_name if name in after.by_name)
+        if names:
+            execution_s = max(values.time_s for values in found.values())
+            failing = frozenset(side for side, values in found.items() if values.problem)
+            executions = choose_executions(execution_s, build_s)
+            run.measured.append(Measured(benchmark, execution_s, executions, names, failing))
+    return Tried(tuple(broken), tuple(added), tuple(notes))
+
+
+def _list_broken(command: str, before: BenchmarkValues, after: BenchmarkValues) -> list[str]:
+    """What base measured and head did not, because it failed there."""
+    broken = [
+        f"{name} worked before, and {reason}"
+        for name, reason in after.failed.items()
+        if name in before.by_name
+    ]
+    if after.problem and not before.problem:
+        gone = [name for name in before.by_name if name not in after.by_name and name not in after.failed]
+        told = f"{command} {after.problem}"
+        if gone:
+            broken.append(f"{_join(gone)} worked before, and {_give(gone)} no result in head, where {told}")
+        elif not broken:
+            broken.append(f"{command} worked before, and {after.problem}")
+    return broken
+
+
+def _list_notes(command: str, before: BenchmarkValues, after: BenchmarkValues) -> list[str]:
+    """What is not compared, other than what is broken."""
+    notes = [f"{name} is not compared: in base it {reason}" for name, reason in before.failed.items()]
+    if before.problem:
+        notes.append(f"in base {command} {before.problem}: only what it reported is compared")
+        notes += [
+            f"{name} is not compared: base gave no result"
+            for name in after.by_name
+            if name not in before.by_name and name not in before.failed
+        ]
+    if after.problem and not before.problem:
+        return notes
+    return notes + [
+        f"{name} is not compared: head does not have it"
+        for name in before.by_name
+        if name not in after.by_name and name not in after.failed
+    ]
+
+
+def list_breaking(run: GateRun) -> list[str]:
+    """Return what fails too often, and in head more often than in base, a sentence each."""
+    return [
+        f"{item.benchmark.name} failed in {item.count_failures(HEAD)} of {item.runs} executions, "
+        f"in base in {item.count_failures(BASE)} (first in {item.failures[0]})"
+        for item in run.measured
+        if run.breaks(item)
+    ]
+
+
+def list_failing(run: GateRun) -> list[str]:
+    """Return what failed now and then, a sentence each."""
+    return [
+        f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
+        f"(first in {item.failures[0]})"
+        for item in run.measured
+        if item.failures and not run.breaks(item)
+    ]
+
+
+def _join(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _give(names: list[str]) -> str:
+    return "gives" if len(names) == 1 else "give"
