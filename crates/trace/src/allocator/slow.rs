@@ -332,16 +332,19 @@ pub fn object_moved(event: Event) {
 }
 
 /// Count a block that got a mapping of its own; `old` is the block that it replaces.
-#[inline(never)]
+#[inline(always)]
 pub fn mapped_maybe(old: u64, block: u64, size: u64) {
     /// glibc never maps smaller blocks by themselves (`DEFAULT_MMAP_THRESHOLD_MIN`).
     const LEAST: u64 = 128 << 10;
-    let before = hot().map_word.load(Relaxed);
-    if size < LEAST || block == 0 || old == block || before == 0 {
-        return;
+    if size >= LEAST && block != 0 && old != block {
+        count_mapped(block);
     }
-    let is_mapped = unsafe { *((block - before) as *const u64) } & 2 != 0;
-    if is_mapped {
+}
+
+#[inline(never)]
+fn count_mapped(block: u64) {
+    let before = hot().map_word.load(Relaxed);
+    if before != 0 && unsafe { *((block - before) as *const u64) } & 2 != 0 {
         at_work(|| count(Event::MemoryMap));
     }
 }

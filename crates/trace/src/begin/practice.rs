@@ -75,23 +75,21 @@ unsafe fn ask_for_blocks(api: &Api) {
 
 unsafe fn grow(api: &Api, most: c_long, make: impl Fn(c_long) -> u64) {
     unsafe {
-        for _ in 0..2 {
-            let list = (api.new_list)(0);
-            let dict = (api.new_dict)();
-            let set = (api.new_set)(0);
-            for number in 0..most {
-                let item = make(number);
-                (api.append)(list, item);
-                settle_now();
-                (api.set_item)(dict, item, item);
-                settle_now();
-                (api.add)(set, item);
-                settle_now();
-                (api.decref)(item);
-            }
-            for object in [list, dict, set] {
-                (api.decref)(object);
-            }
+        let list = (api.new_list)(0);
+        let dict = (api.new_dict)();
+        let set = (api.new_set)(0);
+        for number in 0..most {
+            let item = make(number);
+            (api.append)(list, item);
+            settle_now();
+            (api.set_item)(dict, item, item);
+            settle_now();
+            (api.add)(set, item);
+            settle_now();
+            (api.decref)(item);
+        }
+        for object in [list, dict, set] {
+            (api.decref)(object);
         }
     }
 }
