@@ -106,6 +106,25 @@ pub struct Types {
     pub bytes: u64,
 }
 
+impl Types {
+    /// Whether a type is one of these.
+    #[inline]
+    pub fn has(&self, class: u64) -> bool {
+        let Self {
+            object,
+            code,
+            list,
+            dict,
+            set,
+            frozenset,
+            tuple,
+            text,
+            bytes,
+        } = *self;
+        [text, tuple, code, dict, list, bytes, set, frozenset, object].contains(&class)
+    }
+}
+
 functions! {
     version = c"Py_GetVersion": fn() -> *const c_char;
     add_audit_hook = c"PySys_AddAuditHook": fn(AuditFunction, *mut c_void) -> c_int;
