@@ -17,8 +17,8 @@ const MOST_ROUNDS: usize = 24;
 
 /// Items of a container, of either kind, at most: no table takes more than 512 bytes then, so that the heap is not asked.
 ///
-/// Larger blocks would leave other gaps in the heap than there are without us. Where the program's blocks lie after that
-/// decides whether its lists grow in place: `re.findall` copied each of its lists as often as it grew.
+/// Larger blocks would leave other gaps in the heap than there are without us. Those decide how long the allocator looks for
+/// the program's blocks, and whether its lists grow in place.
 const MOST_INTEGERS: c_long = 10;
 const MOST_TEXTS: c_long = 18;
 
