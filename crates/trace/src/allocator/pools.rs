@@ -1,6 +1,6 @@
 //! Where pools have their headers, found out by asking for blocks (`Objects/obmalloc.c`, `struct pool_header`).
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 use crate::python::{Api, build};
 use crate::readable::read_word;
@@ -70,8 +70,7 @@ fn has_glibc_malloc() -> bool {
     }
     let home_of = |function: *const c_void| unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
-        let found = libc::dladdr(function, &raw mut info) != 0 && !info.dli_fname.is_null();
-        found.then(|| CStr::from_ptr(info.dli_fname).to_bytes().to_vec())
+        (libc::dladdr(function, &raw mut info) != 0).then_some(info.dli_fbase)
     };
     let malloc = unsafe { libc::dlsym(libc::RTLD_NEXT, c"malloc".as_ptr()) };
     let libc_home = home_of(gnu_get_libc_version as *const c_void);

@@ -158,7 +158,12 @@ fn classify_table(kind: Kind, block: u64, at: u64) {
 fn ask(kind: Kind, block: u64, at: u64, site: Option<Site>) {
     note_asked();
     let candidates = find_containers(at, kind, None);
-    wait(kind, block, candidates, site, unwind(at));
+    wait(kind, block, candidates, site, unwind_for(site, at));
+}
+
+/// The steps that are needed to learn from a call.
+fn unwind_for(site: Option<Site>, at: u64) -> Steps {
+    site.map_or_else(Steps::default, |site| unwind(at, site.callers()))
 }
 
 /// A block that may be a table was returned in a request that began and ended then: the
@@ -178,7 +183,7 @@ pub fn table_made_in(kind: Kind, block: u64, at: u64, (begin, end): (u64, u64)) 
             note_asked();
             let candidates = find_containers(at, kind, None);
             moving = candidates;
-            wait(kind, block, candidates, site, unwind(at));
+            wait(kind, block, candidates, site, unwind_for(site, at));
         }
     });
     if moving.1 > 0 {
@@ -261,7 +266,7 @@ fn classify_realloc(old: u64, at: u64) -> Realloc {
 fn ask_about_list(old: u64, at: u64, site: Option<Site>) -> Realloc {
     note_asked();
     let candidates = find_containers(at, Kind::List, Some(old));
-    let steps = unwind(at);
+    let steps = unwind_for(site, at);
     if old == 0 {
         let place = find_place();
         pending::prepare(Pending {
@@ -332,16 +337,19 @@ pub fn object_moved(event: Event) {
 }
 
 /// Count a block that got a mapping of its own; `old` is the block that it replaces.
-#[inline(never)]
+#[inline(always)]
 pub fn mapped_maybe(old: u64, block: u64, size: u64) {
     /// glibc never maps smaller blocks by themselves (`DEFAULT_MMAP_THRESHOLD_MIN`).
     const LEAST: u64 = 128 << 10;
-    let before = hot().map_word.load(Relaxed);
-    if size < LEAST || block == 0 || old == block || before == 0 {
-        return;
+    if size >= LEAST && block != 0 && old != block {
+        count_mapped(block);
     }
-    let is_mapped = unsafe { *((block - before) as *const u64) } & 2 != 0;
-    if is_mapped {
+}
+
+#[inline(never)]
+fn count_mapped(block: u64) {
+    let before = hot().map_word.load(Relaxed);
+    if before != 0 && unsafe { *((block - before) as *const u64) } & 2 != 0 {
         at_work(|| count(Event::MemoryMap));
     }
 }

@@ -15,6 +15,13 @@ use crate::readable::read_word;
 /// Enough for four callers to be told apart, each by four answers.
 const MOST_ROUNDS: usize = 24;
 
+/// Items of a container, of either kind, at most: no table takes more than 512 bytes then, so that the heap is not asked.
+///
+/// Larger blocks would leave other gaps in the heap than there are without us. Those decide how long the allocator looks for
+/// the program's blocks, and whether its lists grow in place.
+const MOST_INTEGERS: c_long = 10;
+const MOST_TEXTS: c_long = 18;
+
 /// Let a list, a dictionary and a set grow, and ask for blocks that serve none of them. Needs the global lock.
 ///
 /// Returns false where the tables of one of them were not recognised.
@@ -32,8 +39,8 @@ pub fn practise(api: &Api) -> bool {
                 make_and_grow_lists(api);
                 grow_lists(api);
             }
-            grow(api, |number| (api.integer)(number));
-            grow(api, |number| {
+            grow(api, MOST_INTEGERS, |number| (api.integer)(number));
+            grow(api, MOST_TEXTS, |number| {
                 let text = [b'a' + number as u8, 0];
                 (api.text)(text.as_ptr().cast())
             });
@@ -66,12 +73,12 @@ unsafe fn ask_for_blocks(api: &Api) {
     settle_now();
 }
 
-unsafe fn grow(api: &Api, make: impl Fn(c_long) -> u64) {
+unsafe fn grow(api: &Api, most: c_long, make: impl Fn(c_long) -> u64) {
     unsafe {
         let list = (api.new_list)(0);
         let dict = (api.new_dict)();
         let set = (api.new_set)(0);
-        for number in 0..24 {
+        for number in 0..most {
             let item = make(number);
             (api.append)(list, item);
             settle_now();

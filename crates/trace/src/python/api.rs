@@ -1,7 +1,7 @@
 //! Functions and types of the interpreter, found by name: none is linked, so that one file serves all versions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::OnceLock;
 
 /// `PyMemAllocatorEx`.
 #[repr(C)]
@@ -106,6 +106,25 @@ pub struct Types {
     pub bytes: u64,
 }
 
+impl Types {
+    /// Whether a type is one of these.
+    #[inline]
+    pub fn has(&self, class: u64) -> bool {
+        let Self {
+            object,
+            code,
+            list,
+            dict,
+            set,
+            frozenset,
+            tuple,
+            text,
+            bytes,
+        } = *self;
+        [text, tuple, code, dict, list, bytes, set, frozenset, object].contains(&class)
+    }
+}
+
 functions! {
     version = c"Py_GetVersion": fn() -> *const c_char;
     add_audit_hook = c"PySys_AddAuditHook": fn(AuditFunction, *mut c_void) -> c_int;
@@ -145,18 +164,17 @@ functions! {
     text = c"PyUnicode_FromString": fn(*const c_char) -> u64;
 }
 
-static API: AtomicPtr<Api> = AtomicPtr::new(std::ptr::null_mut());
+static API: OnceLock<Api> = OnceLock::new();
 
 /// Look for an interpreter in this program; nothing when it has no interpreter.
 pub fn find_api() -> Option<&'static Api> {
-    let found = Box::leak(Box::new(find_functions()?));
-    API.store(found, Ordering::Release);
-    Some(found)
+    let found = find_functions()?;
+    Some(API.get_or_init(|| found))
 }
 
 /// The interpreter that [`find_api`] found.
 pub fn api() -> Option<&'static Api> {
-    unsafe { API.load(Ordering::Acquire).as_ref() }
+    API.get()
 }
 
 impl Api {

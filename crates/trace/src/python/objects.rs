@@ -48,6 +48,10 @@ pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
     let more = widened();
     let mut class = pages.read_word(address + TYPE + more)?;
     if !kind.has_type(api, class) {
+        // The interpreter's own types are based on no other container.
+        if api.types.has(class) {
+            return None;
+        }
         let metaclass = pages.read_word(class + TYPE + more)?;
         if pages.read_word(metaclass + TYPE_FLAGS + more)? & IS_TYPE == 0 {
             return None;

@@ -24,15 +24,18 @@ struct Walk {
     /// Where the return address of each level is.
     places: [u64; MOST_LEVELS + 1],
     looked_at: usize,
+    /// Steps to find.
+    most: usize,
 }
 
-/// Unwind from here to the callers of the hook whose return address is at `at`.
-pub fn unwind(at: u64) -> Steps {
+/// Unwind from here to the callers of the hook whose return address is at `at`, for so many steps: 1 to [`MOST_LEVELS`].
+pub fn unwind(at: u64, most: usize) -> Steps {
     let mut walk = Walk {
         at,
         found: 0,
         places: [0; MOST_LEVELS + 1],
         looked_at: 0,
+        most,
     };
     unsafe { _Unwind_Backtrace(visit, (&raw mut walk).cast()) };
     let mut steps = [0; MOST_LEVELS];
@@ -74,11 +77,7 @@ extern "C" fn visit(context: *mut c_void, data: *mut c_void) -> c_int {
         Some(place) if place > before => {
             walk.places[walk.found] = place;
             walk.found += 1;
-            if walk.found <= MOST_LEVELS {
-                GO_ON
-            } else {
-                STOP
-            }
+            if walk.found <= walk.most { GO_ON } else { STOP }
         }
         _ => STOP,
     }

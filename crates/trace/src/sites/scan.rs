@@ -17,6 +17,17 @@ const DEPTH: u64 = 160;
 
 pub type Candidates = ([Candidate; MOST_CANDIDATES], usize);
 
+/// Words that were considered in one scan: the same words are on the stack again and again.
+struct Considered([u64; 64]);
+
+impl Considered {
+    /// Note a word, and say whether it is new, as far as is remembered.
+    fn is_new(&mut self, word: u64) -> bool {
+        let slot = &mut self.0[(word >> 4) as usize % 64];
+        std::mem::replace(slot, word) != word
+    }
+}
+
 /// Registers that a called function must leave as they were.
 type Registers = [u64; 10];
 
@@ -73,8 +84,11 @@ pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
     let stack = read_registers(&mut registers);
     let mut found: Candidates = Default::default();
     let pages = Pages::new();
+    let mut considered = Considered([0; 64]);
     for word in registers {
-        consider(&pages, word, kind, wanted, &mut found);
+        if considered.is_new(word) {
+            consider(&pages, word, kind, wanted, &mut found);
+        }
     }
     let mut place = stack & !7;
     while place < at + DEPTH * 8 && found.1 < MOST_CANDIDATES {
@@ -82,13 +96,10 @@ pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
         if place > at && place % 4096 < 8 && !can_read(place) {
             break;
         }
-        consider(
-            &pages,
-            unsafe { std::ptr::read_volatile(place as *const u64) },
-            kind,
-            wanted,
-            &mut found,
-        );
+        let word = unsafe { std::ptr::read_volatile(place as *const u64) };
+        if word.is_multiple_of(16) && considered.is_new(word) {
+            consider(&pages, word, kind, wanted, &mut found);
+        }
         place += 8;
     }
     found

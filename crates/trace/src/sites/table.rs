@@ -65,6 +65,14 @@ static TABLE: Table = Table(UnsafeCell::new(([EMPTY; ROOM], 0)));
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site(u16);
 
+impl Site {
+    /// Callers of the hook that [`learn`] needs to know of, the function that called it included.
+    pub fn callers(self) -> usize {
+        let (entries, _) = unsafe { &*TABLE.0.get() };
+        usize::from(entries[usize::from(self.0)].level) + 1
+    }
+}
+
 /// What is known of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
