@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from datamill.cli.main import datamill, main
+from datamill.conduct.selection.collecting.settings_file import open_project
+from datamill.conduct.selection.deciding.predict_revision import predict_revision
 
 SOURCE = """
 int main(int count, char **words) {
@@ -117,6 +119,43 @@ def test_a_comment_and_code_that_is_not_reached_are_skipped(project):
     for subject in ("only a comment", "change it again"):
         told = json.loads(ask("predict", find(project, subject), "--repo", project, "--json", "--check"))
         assert [item["run"] for item in told["predictions"]] == [False]
+
+
+def make_by_hand(project, commit, folder):
+    git(folder.parent, "clone", "--quiet", str(project), folder.name)
+    git(folder, "checkout", "--quiet", commit)
+    subprocess.run(["make", "--silent"], cwd=folder, check=True)
+    return folder
+
+
+def test_binaries_that_a_build_names_are_looked_for_in_what_was_built_by_hand(project, tmp_path):
+    text = (project / "selection.toml").read_text()
+    text = text.replace('binaries = ["program"]', 'binaries = ["elsewhere"]')
+    text = text.replace('command = "make -j2"', 'command = "make -j2"\nbinaries = ["program"]')
+    (tmp_path / "own.toml").write_text(text)
+    commit = find(project, "slower loop")
+    built = make_by_hand(project, commit, tmp_path / "built")
+    words = ("--built", built, "--repo", project, "--file", tmp_path / "own.toml", "--json")
+    (found,) = json.loads(ask("predict", commit, *words))["predictions"]
+    assert found["run"]
+
+
+def test_a_prediction_keeps_what_was_collected_since_it_began(project, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(project / ".datamill" / "selection", store)
+    commit = find(project, "slower loop")
+    built = make_by_hand(project, commit, tmp_path / "built")
+    opened = open_project(project, None, store)
+    known = json.loads((store / "versions.json").read_text())
+    assert len(opened.store.versions) == len(known)
+    (store / "versions.json").write_text(
+        json.dumps([*known, {"commit": "f" * 40, "order": 6, "outcome": "failed"}])
+    )
+    predict_revision(opened, commit, built=built)
+    assert [item["commit"] for item in json.loads((store / "versions.json").read_text())] == [
+        *(item["commit"] for item in known),
+        "f" * 40,
+    ]
 
 
 def test_nothing_is_done_twice(project):
