@@ -25,6 +25,7 @@ def make_repository(folder, **files):
     for name, text in files.items():
         place = folder / name.replace("_", ".")
         place.write_text(text)
+    subprocess.run(["git", "-C", str(folder), "add", "--all"], check=True)
     return folder
 
 
@@ -61,3 +62,11 @@ def test_several_names_of_one_program_are_one_binary(tmp_path):
         (top / name).chmod(0o755)
     shutil.copy2(top / "tool", top / "zcopy")
     assert begin_settings(top).binaries == ("tool", "zother")
+
+
+def test_what_a_build_left_is_not_taken_for_what_a_checkout_has(tmp_path):
+    top = make_repository(tmp_path, configure_ac="")
+    for name in ("configure", "Makefile"):
+        (top / name).write_text("")
+    (build,) = begin_settings(top).builds
+    assert build.command == "autoreconf -i && ./configure && make -j2"

@@ -48,14 +48,14 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
             where=str(path),
             remedy=f"Edit it, or begin anew with {argument('overwrite', verb='selection init')}.",
         )
-    names = {item.name for item in top.iterdir()}
+    names = _list_tracked(top)
     missing = {
         build.system for build in recognise_builds(names) if build.tool and not shutil.which(build.tool)
     }
     builds = recognise_builds(names, missing if _makes_program(top) else {*missing, "cargo"})
     if not builds:
         raise InputError(
-            "has none of the files of make, autotools, cmake, meson or cargo at its top",
+            "has none of the files of make, autotools, cmake, meson or cargo in git at its top",
             where=str(top),
             remedy=f"Write {SETTINGS_FILE} yourself: docs/howto/selection.md has an example.",
         )
@@ -63,6 +63,12 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
     others = ", ".join(f"{build.system} ({build.command})" for build in builds[1:])
     path.write_text(write_settings(top.name, builds[0], binaries, others), encoding="utf-8")
     return BegunSettings(path, builds, binaries)
+
+
+def _list_tracked(top: Path) -> set[str]:
+    """Names at the top that git knows: what a build made there, such as configure, no checkout has."""
+    told = ask_git(top, "ls-files", "-z").stdout.split(b"\0")
+    return {os.fsdecode(name) for name in told if name and b"/" not in name}
 
 
 def _find_binaries(top: Path, build: RecognisedBuild) -> list[str]:
