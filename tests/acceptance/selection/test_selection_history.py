@@ -197,6 +197,18 @@ def test_a_change_is_found_by_bisection(project):
     ask("bisect", "bench", find(project, "only a comment"), last, "--repo", project, "--json", status=1)
 
 
+def test_a_search_asks_for_the_features_of_the_user_too(project, tmp_path):
+    shutil.copytree(project / ".datamill" / "selection", tmp_path / "store")
+    feature = '[[feature]]\nname = "own"\ncommand = "echo width 3"\n'
+    (tmp_path / "own.toml").write_text((project / "selection.toml").read_text() + feature)
+    first, slower = find(project, "first"), find(project, "slower loop")
+    words = ("--repo", project, "--file", tmp_path / "own.toml", "--store", tmp_path / "store")
+    ask("bisect", "bench", first, slower, "--no-measure", *words)
+    asked = json.loads((tmp_path / "store" / "user_features.json").read_text())
+    assert list(asked.values()) == [{"width": 3.0}] * 2
+    assert any(f"{first} {find(project, 'change what nothing executes')}" in key for key in asked)
+
+
 def test_a_change_within_the_spread_of_counts_is_not_searched_for(project):
     first, slower = find(project, "first"), find(project, "slower loop")
     counts = project / ".datamill" / "selection" / "counts.json"
