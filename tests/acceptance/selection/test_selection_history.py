@@ -197,6 +197,35 @@ def test_a_change_is_found_by_bisection(project):
     ask("bisect", "bench", find(project, "only a comment"), last, "--repo", project, "--json", status=1)
 
 
+def test_a_benchmark_that_failed_is_tried_again_when_that_is_asked_for(project, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(project / ".datamill" / "selection", store)
+    text = (project / "selection.toml").read_text()
+    helper = tmp_path / "helper"
+    helper.write_text("#!/bin/sh\nexit 3\n")
+    helper.chmod(0o755)
+    (tmp_path / "own.toml").write_text(
+        f'{text}\n[[benchmark]]\nname = "helped"\ncommand = "{helper} ./program"\n'
+    )
+    words = ("collect", project, "--range", find(project, "first"), "--store", store, "--json")
+    words = (*words, "--file", tmp_path / "own.toml")
+    failing = json.loads(ask(*words))["collection"]["failing"]
+    assert {name for name, _, _ in failing} == {"helped"}
+    helper.write_text('#!/bin/sh\nexec "$@"\n')
+
+    def count():
+        counts = json.loads((store / "counts.json").read_text())
+        return [item["instructions"] for item in counts if item["benchmark"] == "helped"]
+
+    again = json.loads(ask(*words))["collection"]
+    assert count() == [None] * 4
+    retried = json.loads(ask(*words, "--retry-failed"))["collection"]
+    assert all(count())
+    # In a common order with the other benchmark.
+    assert retried["observations"] == again["observations"] + 4 * 2 * 5
+    assert retried["failing"] == []
+
+
 def test_a_search_asks_for_the_features_of_the_user_too(project, tmp_path):
     shutil.copytree(project / ".datamill" / "selection", tmp_path / "store")
     feature = '[[feature]]\nname = "own"\ncommand = "echo width 3"\n'
