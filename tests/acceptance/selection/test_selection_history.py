@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from datamill.cli.main import datamill, main
+from datamill.conduct.selection.collecting.settings_file import open_project
+from datamill.conduct.selection.deciding.predict_revision import predict_revision
 
 SOURCE = """
 int main(int count, char **words) {
@@ -119,6 +121,43 @@ def test_a_comment_and_code_that_is_not_reached_are_skipped(project):
         assert [item["run"] for item in told["predictions"]] == [False]
 
 
+def make_by_hand(project, commit, folder):
+    git(folder.parent, "clone", "--quiet", str(project), folder.name)
+    git(folder, "checkout", "--quiet", commit)
+    subprocess.run(["make", "--silent"], cwd=folder, check=True)
+    return folder
+
+
+def test_binaries_that_a_build_names_are_looked_for_in_what_was_built_by_hand(project, tmp_path):
+    text = (project / "selection.toml").read_text()
+    text = text.replace('binaries = ["program"]', 'binaries = ["elsewhere"]')
+    text = text.replace('command = "make -j2"', 'command = "make -j2"\nbinaries = ["program"]')
+    (tmp_path / "own.toml").write_text(text)
+    commit = find(project, "slower loop")
+    built = make_by_hand(project, commit, tmp_path / "built")
+    words = ("--built", built, "--repo", project, "--file", tmp_path / "own.toml", "--json")
+    (found,) = json.loads(ask("predict", commit, *words))["predictions"]
+    assert found["run"]
+
+
+def test_a_prediction_keeps_what_was_collected_since_it_began(project, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(project / ".datamill" / "selection", store)
+    commit = find(project, "slower loop")
+    built = make_by_hand(project, commit, tmp_path / "built")
+    opened = open_project(project, None, store)
+    known = json.loads((store / "versions.json").read_text())
+    assert len(opened.store.versions) == len(known)
+    (store / "versions.json").write_text(
+        json.dumps([*known, {"commit": "f" * 40, "order": 6, "outcome": "failed"}])
+    )
+    predict_revision(opened, commit, built=built)
+    assert [item["commit"] for item in json.loads((store / "versions.json").read_text())] == [
+        *(item["commit"] for item in known),
+        "f" * 40,
+    ]
+
+
 def test_nothing_is_done_twice(project):
     told = json.loads(ask("collect", project, "--json"))["collection"]
     assert told["fresh"] == 0
@@ -156,6 +195,47 @@ def test_a_change_is_found_by_bisection(project):
     assert told["ratio"] > 1.01
     assert told["warnings"] == ["1 commit between does not build: changes count as those of the next commit."]
     ask("bisect", "bench", find(project, "only a comment"), last, "--repo", project, "--json", status=1)
+
+
+def test_a_benchmark_that_failed_is_tried_again_when_that_is_asked_for(project, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(project / ".datamill" / "selection", store)
+    text = (project / "selection.toml").read_text()
+    helper = tmp_path / "helper"
+    helper.write_text("#!/bin/sh\nexit 3\n")
+    helper.chmod(0o755)
+    (tmp_path / "own.toml").write_text(
+        f'{text}\n[[benchmark]]\nname = "helped"\ncommand = "{helper} ./program"\n'
+    )
+    words = ("collect", project, "--range", find(project, "first"), "--store", store, "--json")
+    words = (*words, "--file", tmp_path / "own.toml")
+    failing = json.loads(ask(*words))["collection"]["failing"]
+    assert {name for name, _, _ in failing} == {"helped"}
+    helper.write_text('#!/bin/sh\nexec "$@"\n')
+
+    def count():
+        counts = json.loads((store / "counts.json").read_text())
+        return [item["instructions"] for item in counts if item["benchmark"] == "helped"]
+
+    again = json.loads(ask(*words))["collection"]
+    assert count() == [None] * 4
+    retried = json.loads(ask(*words, "--retry-failed"))["collection"]
+    assert all(count())
+    # In a common order with the other benchmark.
+    assert retried["observations"] == again["observations"] + 4 * 2 * 5
+    assert retried["failing"] == []
+
+
+def test_a_search_asks_for_the_features_of_the_user_too(project, tmp_path):
+    shutil.copytree(project / ".datamill" / "selection", tmp_path / "store")
+    feature = '[[feature]]\nname = "own"\ncommand = "echo width 3"\n'
+    (tmp_path / "own.toml").write_text((project / "selection.toml").read_text() + feature)
+    first, slower = find(project, "first"), find(project, "slower loop")
+    words = ("--repo", project, "--file", tmp_path / "own.toml", "--store", tmp_path / "store")
+    ask("bisect", "bench", first, slower, "--no-measure", *words)
+    asked = json.loads((tmp_path / "store" / "user_features.json").read_text())
+    assert list(asked.values()) == [{"width": 3.0}] * 2
+    assert any(f"{first} {find(project, 'change what nothing executes')}" in key for key in asked)
 
 
 def test_a_change_within_the_spread_of_counts_is_not_searched_for(project):

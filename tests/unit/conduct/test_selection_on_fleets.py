@@ -102,8 +102,8 @@ def test_what_a_build_made_comes_home_with_its_links_and_nothing_else(tmp_path: 
     )
     package = tmp_path / "package"
     (tmp_path / "git").mkdir()
-    paths = ["out/tool", "missing", "keep"]
-    write_version_package(package, history, commit, build, paths, tmp_path / "git")
+    settings = parse_settings('binaries = ["out/tool"]\nkeep = ["missing", "keep"]\n')
+    write_version_package(package, history, commit, build, settings, tmp_path / "git")
     run(package, "setup.sh")
     run(package, "run.sh")
     archive = package / run(package, "collect.sh").strip()

@@ -7,7 +7,7 @@ from datamill.conduct.selection.collecting.build_version import describe_refusal
 from datamill.conduct.selection.store.packed_store import pack_store
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
-from datamill.selection.history.records import Program
+from datamill.selection.history.records import Program, Version
 
 
 def test_a_version_with_one_binary_is_named_as_those_with_several(tmp_path):
@@ -23,6 +23,17 @@ def test_a_version_with_one_binary_is_named_as_those_with_several(tmp_path):
     # Where all have one, there is nothing to tell apart.
     store.write_versions([], programs[:1])
     assert set(store.read_profiles("one")["bench"].functions) == {"work"}
+
+
+def test_who_locks_a_store_sees_what_others_wrote_before(tmp_path):
+    mine, other = SelectionStore(tmp_path), SelectionStore(tmp_path)
+    mine.write_versions([], [])
+    assert not other.versions
+    assert not other.programs
+    mine.write_versions([Version("c1", 0, "built", program="one")], [Program("one", {})])
+    with other.locked():
+        assert [item.commit for item in other.versions] == ["c1"]
+        assert set(other.programs) == {"one"}
 
 
 def test_a_store_is_not_packed_below_a_file(tmp_path):

@@ -63,3 +63,14 @@ def test_submodules_that_the_clone_lacks_are_named(top: Path, tmp_path: Path) ->
     (tmp_path / "other").mkdir()
     own = GitTrees(top, tmp_path / "other")
     assert own.list_submodules(own.find("HEAD")) == ["part/inner"]
+
+
+def test_a_submodule_that_was_moved_since_is_found_where_it_is_now(top: Path, tmp_path: Path) -> None:
+    git(top, "mv", "part", "moved")
+    git(top, "commit", "--quiet", "--all", "--message", "moved")
+    (tmp_path / "scratch").mkdir()
+    trees = GitTrees(top, tmp_path / "scratch")
+    before = trees.find("HEAD~1")
+    trees.export(before, tmp_path / "out")
+    assert (tmp_path / "out" / "part" / "file").read_text() == "part 2"
+    assert trees.list_submodules(before) == []

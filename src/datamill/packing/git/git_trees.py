@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from datamill.experiment.errors import InputError
@@ -184,14 +185,26 @@ class GitTrees:
         return missing
 
     def _open_submodule(self, path: str, commit: str) -> GitTrees | None:
-        """The clone of a submodule in the user's files; None where it is not there, or lacks the commit."""
-        place = self.top / path
-        if not (place / ".git").exists():
-            return None
-        scratch = self._scratch / "submodules" / path
-        scratch.mkdir(parents=True, exist_ok=True)
-        submodule = GitTrees(place, scratch)
-        return submodule if submodule.has(commit) else None
+        """A clone in the user's files that has a submodule's commit, and so its files; None without one.
+
+        A submodule that was moved since lies where it is now.
+        """
+        for place in dict.fromkeys((self.top / path, *self._submodules)):
+            if not (place / ".git").exists():
+                continue
+            scratch = self._scratch / "submodules" / place.relative_to(self.top)
+            scratch.mkdir(parents=True, exist_ok=True)
+            submodule = GitTrees(place, scratch)
+            if submodule.has(commit):
+                return submodule
+        return None
+
+    @cached_property
+    def _submodules(self) -> tuple[Path, ...]:
+        """Where submodules are in the files that are checked out now."""
+        told = _ask(self.top, "ls-files", "--stage", "-z", "--full-name", ":/")
+        links = [line.split(b"\t", 1)[1] for line in told.stdout.split(b"\0") if line.startswith(b"160000 ")]
+        return tuple(self.top / os.fsdecode(path) for path in links)
 
     def _list_links(self, tree: GitTree) -> list[tuple[str, str]]:
         """The path and the commit of each submodule."""

@@ -15,6 +15,12 @@ class RecognisedBuild:
     system: str
     command: str
 
+    @property
+    def tool(self) -> str:
+        """The program without which the command cannot begin; empty where the checkout brings it."""
+        word = self.command.split()[0]
+        return "" if "/" in word else word
+
 
 #: By the file that gives a system away; the first that is there is taken. `make` comes last: many projects
 #: have a Makefile beside a build system of which it is a part.
@@ -40,9 +46,13 @@ _SYSTEMS: tuple[tuple[tuple[str, ...], RecognisedBuild], ...] = (
 )
 
 
-def recognise_builds(names: Collection[str]) -> tuple[RecognisedBuild, ...]:
-    """Return the build systems that the files at the top of a checkout speak of, the likeliest first."""
-    return tuple(build for files, build in _SYSTEMS if any(name in names for name in files))
+def recognise_builds(names: Collection[str], unlikely: Collection[str] = ()) -> tuple[RecognisedBuild, ...]:
+    """Return the build systems that the files at the top of a checkout speak of, the likeliest first.
+
+    `unlikely` are the names of systems that come after all others.
+    """
+    found = (build for files, build in _SYSTEMS if any(name in names for name in files))
+    return tuple(sorted(found, key=lambda build: build.system in unlikely))
 
 
 def write_settings(name: str, build: RecognisedBuild, binaries: Collection[str], others: str = "") -> str:

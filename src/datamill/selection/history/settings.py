@@ -56,6 +56,7 @@ class SelectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
     `binaries` are paths in the checkout; `keep` are further paths that benchmarks need of a version. `inputs`
     are paths in the folder of the file that benchmarks need: machines of a fleet have nothing else of it.
+    `without` are submodules that builds do not need: versions are built without those that are not there.
     `setup` is executed once before benchmarks, in the folder of the file. Times are texts such as `10min`.
     """
 
@@ -67,6 +68,7 @@ class SelectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     name: str = ""
     keep: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     setup: str = ""
     repetitions: int = REPETITIONS
     build_timeout: str = "30min"
@@ -81,6 +83,10 @@ class SelectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     def timeout_s(self) -> float:
         """How long a benchmark may take."""
         return parse_duration(self.timeout, where="timeout")
+
+    def list_binaries(self, build: BuildSetting | None) -> tuple[str, ...]:
+        """Return the paths of the programs that a build makes; None where nothing is built."""
+        return (build.binaries if build is not None else ()) or self.binaries
 
 
 def parse_settings(text: str, name: str = SETTINGS_FILE) -> SelectionSettings:

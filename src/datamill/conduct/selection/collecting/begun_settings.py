@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
+import shutil
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from datamill.selection.history.settings import SETTINGS_FILE
 
 #: Most binaries that a first settings file names.
 _MOST_BINARIES = 5
+#: The source of a package's main program.
+_MAIN = "src/main.rs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,14 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
             where=str(path),
             remedy=f"Edit it, or begin anew with {argument('overwrite', verb='selection init')}.",
         )
-    builds = recognise_builds({item.name for item in top.iterdir()})
+    names = _list_tracked(top)
+    missing = {
+        build.system for build in recognise_builds(names) if build.tool and not shutil.which(build.tool)
+    }
+    builds = recognise_builds(names, missing if _makes_program(top) else {*missing, "cargo"})
     if not builds:
         raise InputError(
-            "has none of the files of make, autotools, cmake, meson or cargo at its top",
+            "has none of the files of make, autotools, cmake, meson or cargo in git at its top",
             where=str(top),
             remedy=f"Write {SETTINGS_FILE} yourself: docs/howto/selection.md has an example.",
         )
@@ -56,10 +65,16 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
     return BegunSettings(path, builds, binaries)
 
 
+def _list_tracked(top: Path) -> set[str]:
+    """Names at the top that git knows: what a build made there, such as configure, no checkout has."""
+    told = ask_git(top, "ls-files", "-z").stdout.split(b"\0")
+    return {os.fsdecode(name) for name in told if name and b"/" not in name}
+
+
 def _find_binaries(top: Path, build: RecognisedBuild) -> list[str]:
-    """Programs that a build left: not known to git, executable, ELF and linked."""
+    """Programs that a build left, each once: not known to git, executable, ELF and linked."""
     told = ask_git(top, "ls-files", "--others", "-z").stdout.split(b"\0")
-    found = []
+    found: list[Path] = []
     for name in sorted(map(os.fsdecode, filter(None, told)), key=lambda item: (item.count("/"), item)):
         path = top / name
         if name.startswith(".datamill/") or "CMakeFiles" in name or not os.access(path, os.X_OK):
@@ -70,12 +85,16 @@ def _find_binaries(top: Path, build: RecognisedBuild) -> list[str]:
             continue
         if "/deps/" in name or "/build/" in name.removeprefix("build/"):
             continue
-        found.append(_drop_version(path).relative_to(top).as_posix())
-    if not found and build.system == "cargo":
-        names = sorted(item.stem for item in (top / "src" / "bin").glob("*.rs"))
-        main = [_read_crate_name(top)] if (top / "src" / "main.rs").exists() else []
-        found = [f"target/release/{name}" for name in (*main, *names) if name]
-    return found[:_MOST_BINARIES]
+        # Names of one program, such as those of git, and copies.
+        if any(filecmp.cmp(path, other, shallow=False) for other in found):
+            continue
+        found.append(path)
+        if len(found) == _MOST_BINARIES:
+            break
+    paths = [_drop_version(path).relative_to(top).as_posix() for path in found]
+    if not paths and build.system == "cargo":
+        paths = [f"target/release/{name}" for name in _list_crate_programs(top)]
+    return paths[:_MOST_BINARIES]
 
 
 def _drop_version(path: Path) -> Path:
@@ -84,12 +103,30 @@ def _drop_version(path: Path) -> Path:
     return plain if ".so." in path.name and plain.exists() and plain.samefile(path) else path
 
 
-def _read_crate_name(top: Path) -> str:
-    for line in (top / "Cargo.toml").read_text(encoding="utf-8", errors="replace").splitlines():
-        key, _, value = line.partition("=")
-        if key.strip() == "name":
-            return value.strip().strip('"')
-    return ""
+def _makes_program(top: Path) -> bool:
+    """Whether cargo makes a program or several packages here, not only a library for another build system."""
+    return bool(_list_crate_programs(top)) or "workspace" in _read_crate(top)
+
+
+def _list_crate_programs(top: Path) -> list[str]:
+    """Names of the programs of the package at the top, its main one first."""
+    crate = _read_crate(top)
+    package, programs = crate.get("package"), crate.get("bin")
+    tables = [item for item in programs if isinstance(item, dict)] if isinstance(programs, list) else []
+    main = [package.get("name")] if isinstance(package, dict) and (top / _MAIN).exists() else []
+    if any(item.get("path") == _MAIN for item in tables):
+        # Named by its table.
+        main = []
+    others = sorted(item.stem for item in (top / "src" / "bin").glob("*.rs"))
+    names = (*main, *(item.get("name") for item in tables), *others)
+    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+
+
+def _read_crate(top: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads((top / "Cargo.toml").read_text(encoding="utf-8", errors="replace"))
+    except (OSError, tomllib.TOMLDecodeError):
+        return {}
 
 
 def _is_linked(path: Path) -> bool:

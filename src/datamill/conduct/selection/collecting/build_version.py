@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
-from datamill.packing.git.git_trees import GitTree, GitTrees
+from datamill.packing.git.git_trees import GET_SUBMODULES, GitTrees
 from datamill.protocol.commands import CommandAnswer, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION
 from datamill.selection.history.records import Outcome, Program
@@ -78,7 +79,7 @@ def _build_in(
     shutil.rmtree(work, ignore_errors=True)
     (work / "git").mkdir(parents=True)
     try:
-        check_out(history, commit, source, work / "git")
+        check_out(history, commit, source, work / "git", settings.without)
         build = choose_build(settings, history, commit)
         if build is None and settings.build:
             return BuiltVersion("failed", reason=NO_BUILD)
@@ -88,7 +89,7 @@ def _build_in(
             seconds = answer.run.wall_time_ns / 1e9 if answer.run is not None else 0.0
             if answer.failure is not None or answer.run is None or answer.run.exit_code != 0:
                 return BuiltVersion("failed", reason=_describe(answer), build_s=seconds)
-        paths = (build.binaries if build is not None else ()) or settings.binaries
+        paths = settings.list_binaries(build)
         return read_binaries(source, paths, settings.keep, store, seconds)
     except InputError as error:
         return BuiltVersion("failed", reason=describe_refusal(error))
@@ -119,36 +120,30 @@ def _read_head(path: Path) -> bytes:
         return b""
 
 
-def check_out(history: GitHistory, commit: str, folder: Path, scratch: Path) -> None:
+def check_out(
+    history: GitHistory, commit: str, folder: Path, scratch: Path, without: Collection[str] = ()
+) -> None:
     """Write the files of a commit into a folder, those of submodules too.
 
     Raises:
-        InputError: a submodule is not in the user's files, or lacks its commit.
+        InputError: a submodule that is not among `without` is not in the user's files, or lacks its commit.
     """
     trees = GitTrees(history.top, scratch)
     tree = trees.find(commit)
     trees.export(tree, folder)
     for path in trees.list_submodules(tree):
-        __check_out_submodule(history, tree, path, folder, scratch)
-
-
-def __check_out_submodule(history: GitHistory, tree: GitTree, path: str, folder: Path, scratch: Path) -> None:
-    """Put the files of a submodule in their place, from the clone in the user's files.
-
-    Raises:
-        InputError: it is not there, or lacks that commit.
-    """
-    commit = history.resolve_submodule(tree.commit, path)
-    clone = history.top / path
-    inner = scratch / f"sub-{commit[:16]}"
-    inner.mkdir(exist_ok=True)
-    remedy = "Get it: git submodule update --init --recursive."
-    if not (clone / ".git").exists():
-        raise InputError(f"the submodule {path} is not here", remedy=remedy)
-    place = folder / path
-    if place.exists():
-        place.rmdir()
-    check_out(GitHistory(clone), commit, place, inner)
+        if path in without:
+            continue
+        if (history.top / path / ".git").exists():
+            raise InputError(
+                f"the submodule {path} lacks the commit that is wanted",
+                remedy=f"Get its history: git -C {path} fetch.",
+            )
+        raise InputError(
+            f"the submodule {path} is not here",
+            remedy=f"Get it: {GET_SUBMODULES}. If the build does without it, "
+            f'write without = ["{path}"] into the settings.',
+        )
 
 
 def _run_build(

@@ -39,8 +39,9 @@ class CollectionQuestion:
     """What is to be collected: which commits, and what is done with them.
 
     `within_s` is how long it may take; what is left is done the next time. `jobs` is how many programs are
-    profiled at the same time: benchmarks that share a port or a file need 1. `only_asked`: programs of other
-    versions in the store are not profiled.
+    profiled at the same time: benchmarks that share a port or a file need 1. `retry_failed`: what did not
+    build is built again, and benchmarks that failed are counted and measured again. `only_asked`: programs of
+    other versions in the store are not profiled.
     """
 
     range: str = "HEAD"
@@ -83,10 +84,10 @@ def collect_history(
         fresh, all_built = _build(question, walked, settings, history, store, worker, tell, until_s)
         run_setup(worker, settings, here)
         asked = _list_asked(walked, store) if question.only_asked else store.programs
-        all_profiled = not question.profile or _profile(
-            question.jobs, asked, settings, store, here, tell, until_s
+        all_profiled = not question.profile or _profile(question, asked, settings, store, here, tell, until_s)
+        all_measured = not question.measure or _measure(
+            question, settings, store, here, worker, tell, until_s
         )
-        all_measured = not question.measure or _measure(settings, store, here, worker, tell, until_s)
     finished = all_built and all_profiled and all_measured
     return sum_up(len(walked), fresh, history, settings, store, finished)
 
@@ -127,7 +128,7 @@ def _list_asked(walked: Sequence[WalkedCommit], store: SelectionStore) -> Collec
 
 
 def _profile(
-    jobs: int,
+    question: CollectionQuestion,
     asked: Collection[str],
     settings: SelectionSettings,
     store: SelectionStore,
@@ -136,7 +137,8 @@ def _profile(
     until_s: float | None,
 ) -> bool:
     counts = {(item.program, item.benchmark): item for item in store.read_counts()}
-    left = [store.programs[name] for name in list_unprofiled(settings, store) if name in asked]
+    unprofiled = list_unprofiled(settings, store, retry_failed=question.retry_failed)
+    left = [store.programs[name] for name in unprofiled if name in asked]
     done = True
 
     def profile(place: int) -> list[WorkCount] | None:
@@ -146,7 +148,7 @@ def _profile(
         return profile_program(left[place], settings, store, here, twice=twice)
 
     # Counts do not depend on the machine's load, but two servers would share their port.
-    pool = ThreadPoolExecutor(max_workers=jobs)
+    pool = ThreadPoolExecutor(max_workers=question.jobs)
     try:
         for number, found in enumerate(pool.map(profile, range(len(left))), start=1):
             if found is None:
@@ -162,6 +164,7 @@ def _profile(
 
 
 def _measure(
+    question: CollectionQuestion,
     settings: SelectionSettings,
     store: SelectionStore,
     here: Path,
@@ -174,6 +177,8 @@ def _measure(
     session = store.read_session()
     if session is None:
         observations: list[Observation] = store.read_observations()
+        if question.retry_failed:
+            observations = [item for item in observations if not item.failure]
         session = plan_session(store.versions, settings, store, observations, secrets.randbelow(1 << 32))
         if session is None:
             return True

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from datamill.conduct.selection.collecting.build_version import BuiltVersion
+from datamill.conduct.selection.collecting.measure_programs import list_failing
 from datamill.conduct.selection.collecting.walked_history import GitHistory, WalkedCommit
 from datamill.conduct.selection.store.fleet_origin import read_origin
 from datamill.conduct.selection.store.selection_store import SelectionStore
@@ -55,9 +56,18 @@ def keep_builds(made: Mapping[str, BuiltVersion], history: GitHistory, store: Se
     store.write_versions(link_versions(history, versions), programs.values())
 
 
-def list_unprofiled(settings: SelectionSettings, store: SelectionStore) -> list[str]:
-    """Return the programs of which some benchmark was never counted as today, and that are kept."""
-    counted = {(item.program, item.benchmark) for item in store.read_counts() if item.way == COUNTED_WAY}
+def list_unprofiled(
+    settings: SelectionSettings, store: SelectionStore, *, retry_failed: bool = False
+) -> list[str]:
+    """Return the programs of which some benchmark was never counted as today, and that are kept.
+
+    With `retry_failed` those too of which a benchmark failed while it was counted.
+    """
+    counted = {
+        (item.program, item.benchmark)
+        for item in store.read_counts()
+        if item.way == COUNTED_WAY and not (retry_failed and item.failure)
+    }
     return [
         name
         for name in store.programs
@@ -125,7 +135,7 @@ def sum_up(
     failing: dict[tuple[str, str], int] = {}
     # Each with its programs: an execution that fails may have been repeated.
     told = {(item.program, item.benchmark, item.failure) for item in store.read_counts()}
-    told |= {(item.program, item.benchmark, item.failure) for item in observations}
+    told |= {(*pair, failure) for pair, failure in list_failing(observations).items()}
     for _, name, failure in sorted(told):
         if failure:
             failing[name, failure] = failing.get((name, failure), 0) + 1

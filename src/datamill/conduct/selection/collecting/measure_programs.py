@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.commands import (
@@ -26,6 +26,14 @@ from datamill.selection.history.records import Observation, Version
 from datamill.selection.history.settings import SelectionSettings
 
 
+def list_failing(observations: Iterable[Observation]) -> dict[tuple[str, str], str]:
+    """Return why the last execution of a program and a benchmark failed, where it did."""
+    last: dict[tuple[str, str], str] = {}
+    for item in sorted(observations, key=lambda item: item.started_unix_ns):
+        last[item.program, item.benchmark] = item.failure
+    return {pair: failure for pair, failure in last.items() if failure}
+
+
 def plan_session(
     versions: Sequence[Version],
     settings: SelectionSettings,
@@ -39,7 +47,7 @@ def plan_session(
     the machine may have changed between the sessions. A benchmark that failed with a program is not repeated.
     """
     enough = Counter((item.program, item.benchmark) for item in observations if not item.failure)
-    failed = {(item.program, item.benchmark) for item in observations if item.failure}
+    failed = list_failing(observations)
     built = {version.commit: version for version in versions if version.outcome == "built"}
     wanted: dict[str, None] = {}
     for version in built.values():

@@ -127,11 +127,6 @@ class GitHistory:
         lines = (line.split() for line in told.stdout.decode().splitlines())
         return {first: tuple(rest) for first, *rest in lines}
 
-    def resolve_submodule(self, commit: str, path: str) -> str:
-        """Return the commit of a submodule that a commit wants."""
-        fields = self._ask("ls-tree", commit, "--", path).split()
-        return fields[2] if len(fields) > 2 else ""
-
     def is_ancestor(self, old: str, new: str) -> bool:
         """Whether `new` descends from `old` or is it."""
         return ask_git(self.top, "merge-base", "--is-ancestor", old, new).returncode == 0

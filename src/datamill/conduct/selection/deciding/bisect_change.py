@@ -13,6 +13,7 @@ from datamill.conduct.selection.collecting.commands import describe_problem, exe
 from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.deciding.predict_revision import read_model
+from datamill.conduct.selection.deciding.user_features import read_user_features
 from datamill.conduct.selection.profile_command import count_command
 from datamill.conduct.selection.store.kept_binaries import list_variables
 from datamill.execution.command_session import CommandSession
@@ -183,6 +184,7 @@ def _list_candidates(
             features = {
                 **read_features(Evidence(changes, profile)),
                 **describe_distance(known, before, version),
+                **read_user_features(project, before, version),
             }
             scores.append(trained.model.score(make_case(benchmark, before, version, features)))
         before = version

@@ -7,7 +7,11 @@ from functools import cached_property
 
 from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.deciding.other_projects import read_others
-from datamill.conduct.selection.deciding.train_model import choose_truth, read_collection
+from datamill.conduct.selection.deciding.train_model import (
+    choose_truth,
+    read_collection,
+    warn_of_no_truth,
+)
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
 from datamill.selection.evaluation.backtests import (
@@ -142,8 +146,7 @@ def evaluate_store(
     labelled = [case for case in material.closest.cases if case.changed is not None]
     warnings: list[str] = []
     if not labelled:
-        measured = "profiled" if truth.rule == "instructions" else "measured"
-        warnings.append(f"no pair of different programs was {measured}: there is nothing to evaluate")
+        warnings.append(warn_of_no_truth(collection, truth, "evaluate"))
     elif not any(case.changed for case in labelled):
         warnings.append("no case changed: there is no hit rate, and nothing to learn")
     warnings += collection.warn_of_spread(truth)

@@ -149,46 +149,59 @@ def _find_new(
     if built is None and commit in versions:
         return versions[commit]
     walked = history.describe(commit)
+    store = project.store
+    started = time.monotonic()
+    # Locked until it is written: what others collect meanwhile would be lost.
+    with store.locked():
+        if built is not None:
+            program = _read_built(project, history, commit, built)
+        else:
+            program = _build(project, history, commit)
+        version = Version(
+            commit=commit,
+            order=len(store.versions),
+            outcome="built",
+            subject=walked.subject,
+            committed_unix_s=walked.committed_unix_s,
+            parents=walked.parents,
+            program=program.name,
+            build_s=time.monotonic() - started,
+        )
+        programs = {**store.programs, program.name: program}
+        # What was built by hand may be other than the commit: its table is read, but it becomes no version.
+        kept = _add(store.versions, version) if is_kept and built is None else store.versions
+        store.write_versions(kept, programs.values())
+    return version
+
+
+def _read_built(project: Project, history: GitHistory, commit: str, built: Path) -> Program:
+    """The program of binaries that are there."""
     # Imported late: what was collected needs neither builds nor the worker.
-    from datamill.conduct.selection.collecting.build_version import build_version
+    from datamill.conduct.selection.collecting.build_version import choose_build
     from datamill.conduct.selection.store.kept_binaries import keep_binaries
 
-    program: Program | None
-    started = time.monotonic()
-    if built is not None:
-        with project.store.locked():
-            keep = [path for path in project.settings.keep if (built / path).exists()]
-            program, reason = keep_binaries(built, project.settings.binaries, keep, project.store), ""
-    else:
-        from datamill.execution.command_session import CommandSession
-        from datamill.execution.worker import find_worker
+    settings = project.settings
+    keep = [path for path in settings.keep if (built / path).exists()]
+    paths = settings.list_binaries(choose_build(settings, history, commit))
+    return keep_binaries(built, paths, keep, project.store)
 
-        with project.store.locked(), CommandSession(find_worker()) as worker:
-            made = build_version(commit, project.settings, history, project.store, worker)
-        program, reason = made.program, made.reason
-    if program is None:
+
+def _build(project: Project, history: GitHistory, commit: str) -> Program:
+    """The program of a commit, built in a clean checkout."""
+    from datamill.conduct.selection.collecting.build_version import build_version
+    from datamill.execution.command_session import CommandSession
+    from datamill.execution.worker import find_worker
+
+    with CommandSession(find_worker()) as worker:
+        made = build_version(commit, project.settings, history, project.store, worker)
+    if made.program is None:
         raise InputError(
-            f"{commit[:9]} does not build: {reason}",
+            f"{commit[:9]} does not build: {made.reason}",
             where=str(history.top),
             remedy="Build it yourself, and name the folder with its binaries: "
             f"{argument('built', verb='selection predict')}.",
         )
-    version = Version(
-        commit=commit,
-        order=len(project.store.versions),
-        outcome="built",
-        subject=walked.subject,
-        committed_unix_s=walked.committed_unix_s,
-        parents=walked.parents,
-        program=program.name,
-        build_s=time.monotonic() - started,
-    )
-    store = project.store
-    programs = {**store.programs, program.name: program}
-    # What was built by hand may be other than the commit: its table is read, but it becomes no version.
-    kept = _add(store.versions, version) if is_kept and built is None else store.versions
-    store.write_versions(kept, programs.values())
-    return version
+    return made.program
 
 
 def _add(versions: tuple[Version, ...], version: Version) -> list[Version]:

@@ -66,6 +66,15 @@ def read_collection(project: Project) -> Collection:
     return found
 
 
+def warn_of_no_truth(collection: Collection, truth: TruthSetting, purpose: str) -> str:
+    """Say that no case is known to have changed or not, so that there is nothing to `purpose`."""
+    measured = "profiled" if truth.rule == "instructions" else "measured"
+    told = f"no pair of different programs was {measured}: there is nothing to {purpose}"
+    if truth.rule != "instructions" and any(item.instructions for item in collection.counts):
+        told += '; instructions were counted, and are what counts with rule = "instructions" in the settings'
+    return told
+
+
 def choose_truth(settings: TruthSetting, rule: str | None) -> TruthSetting:
     """Return what counts as a change: as the settings say, or by another rule with its own threshold."""
     if rule is None or rule == settings.rule:
@@ -92,8 +101,7 @@ def train_model(
     labelled = [case for case in pairing.cases if case.changed is not None]
     warnings = []
     if not labelled:
-        measured = "profiled" if truth.rule == "instructions" else "measured"
-        warnings.append(f"no pair of different programs was {measured}: there is nothing to learn from")
+        warnings.append(warn_of_no_truth(collection, truth, "learn from"))
     warnings += collection.warn_of_spread(truth)
     others = read_others(project.settings.name)
     fit = choose_fit(find_predictor(predictor), miss_cost, hit_rate, others)

@@ -169,12 +169,9 @@ class _Collector:
             if build is None and settings.build:
                 made[item.commit] = BuiltVersion("failed", reason=NO_BUILD)
                 continue
-            paths = ((build.binaries if build is not None else ()) or settings.binaries, settings.keep)
             package = folder / PACKAGES / item.commit
             try:
-                write_version_package(
-                    package, history, item.commit, build, [*paths[0], *paths[1]], folder / "git"
-                )
+                write_version_package(package, history, item.commit, build, settings, folder / "git")
             except InputError as error:
                 shutil.rmtree(package, ignore_errors=True)
                 made[item.commit] = BuiltVersion("failed", reason=describe_refusal(error))

@@ -87,7 +87,7 @@ class SelectionStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from collecting into the store meanwhile.
+        """Keep others from collecting into the store meanwhile, and forget what was read of it before.
 
         Raises:
             InputError: another process does.
@@ -102,6 +102,9 @@ class SelectionStore:
                     where=str(self.folder),
                     remedy="Wait for its end.",
                 ) from None
+            # Who had the lock before may have written what was read since.
+            for name in ("versions", "programs"):
+                self.__dict__.pop(name, None)
             yield
 
     @cached_property

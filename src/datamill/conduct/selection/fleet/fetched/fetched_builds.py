@@ -62,7 +62,7 @@ def _read_build(
     if trial.archive is None:
         return BuiltVersion("failed", reason="what was built was not brought back", build_s=seconds)
     build = choose_build(settings, history, record.package)
-    paths = (build.binaries if build is not None else ()) or settings.binaries
+    paths = settings.list_binaries(build)
     try:
         with unpacked(trial.archive, scratch) as source:
             return read_binaries(source, paths, settings.keep, store, seconds)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.build_version import BUILD_TIME, check_out
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.packing.command_packages import write_script
-from datamill.selection.history.settings import BuildSetting
+from datamill.selection.history.settings import BuildSetting, SelectionSettings
 
 #: In the root of a private world a folder of ours is in nobody's way.
 _PLACE = "selection"
@@ -49,7 +48,7 @@ def write_version_package(
     history: GitHistory,
     commit: str,
     build: BuildSetting | None,
-    paths: Sequence[str],
+    settings: SelectionSettings,
     scratch: Path,
 ) -> None:
     """Write the package of a commit, whose `setup.sh` builds it and whose archive has what was made.
@@ -59,7 +58,7 @@ def write_version_package(
         history: the repository.
         commit: full hash.
         build: the command that builds it; None where nothing is built.
-        paths: in the checkout, binaries and what is kept beside them.
+        settings: say which files of the checkout are brought back, and which submodules are not needed.
         scratch: a folder of ours.
 
     Raises:
@@ -67,10 +66,11 @@ def write_version_package(
     """
     place = folder / _PLACE
     place.mkdir(parents=True)
-    check_out(history, commit, place / "source", scratch)
+    check_out(history, commit, place / "source", scratch, settings.without)
     if build is not None:
         text = _SETUP.format(place=_PLACE, time=BUILD_TIME, build=shlex.quote(build.command))
         write_script(folder / "setup.sh", text)
-    listed = " ".join(map(shlex.quote, dict.fromkeys(paths)))
+    paths = dict.fromkeys((*settings.list_binaries(build), *settings.keep))
+    listed = " ".join(map(shlex.quote, paths))
     write_script(folder / "run.sh", _GATHER.format(place=_PLACE, paths=listed))
     write_script(folder / "collect.sh", _COLLECT)

@@ -1,0 +1,72 @@
+"""Settings begun for repositories of several build systems."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from datamill.conduct.selection.collecting import begun_settings
+from datamill.conduct.selection.collecting.begun_settings import begin_settings
+
+LIBRARY = '[package]\nname = "part"\n\n[lib]\ncrate-type = ["staticlib"]\n'
+ELF = b"\x7fELF\2\1\1" + bytes(9) + b"\3\0"
+
+
+@pytest.fixture(autouse=True)
+def all_tools_are_here(monkeypatch):
+    monkeypatch.setattr(begun_settings.shutil, "which", lambda name: f"/usr/bin/{name}")
+
+
+def make_repository(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    for name, text in files.items():
+        place = folder / name.replace("_", ".")
+        place.write_text(text)
+    subprocess.run(["git", "-C", str(folder), "add", "--all"], check=True)
+    return folder
+
+
+def test_a_library_of_cargo_beside_a_makefile_is_not_how_the_project_is_built(tmp_path):
+    begun = begin_settings(make_repository(tmp_path, Cargo_toml=LIBRARY, Makefile=""))
+    assert [build.system for build in begun.builds] == ["make", "cargo"]
+
+
+def test_a_program_of_cargo_beside_a_makefile_is_built_by_cargo(tmp_path):
+    text = '[package]\nname = "tool"\n\n[[bin]]\nname = "other"\npath = "src/main.rs"\n'
+    begun = begin_settings(make_repository(tmp_path, Cargo_toml=text, Makefile=""))
+    assert [build.system for build in begun.builds] == ["cargo", "make"]
+    assert begun.binaries == ("target/release/other",)
+
+
+def test_programs_of_a_package_are_those_that_its_files_name(tmp_path):
+    top = make_repository(tmp_path, Cargo_toml='[package]\nname = "tool"\n')
+    (top / "src" / "bin").mkdir(parents=True)
+    (top / "src" / "main.rs").write_text("")
+    (top / "src" / "bin" / "helper.rs").write_text("")
+    assert begin_settings(top).binaries == ("target/release/tool", "target/release/helper")
+
+
+def test_a_build_system_that_is_not_installed_comes_after_those_that_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(begun_settings.shutil, "which", lambda name: None if name == "meson" else "/bin/x")
+    begun = begin_settings(make_repository(tmp_path, meson_build="", Makefile=""))
+    assert [build.system for build in begun.builds] == ["make", "meson"]
+
+
+def test_several_names_of_one_program_are_one_binary(tmp_path):
+    top = make_repository(tmp_path, Makefile="")
+    for name, content in (("tool", ELF), ("tool-add", ELF), ("zcopy", ELF), ("zother", ELF + b"x")):
+        (top / name).write_bytes(content)
+        (top / name).chmod(0o755)
+    shutil.copy2(top / "tool", top / "zcopy")
+    assert begin_settings(top).binaries == ("tool", "zother")
+
+
+def test_what_a_build_left_is_not_taken_for_what_a_checkout_has(tmp_path):
+    top = make_repository(tmp_path, configure_ac="")
+    for name in ("configure", "Makefile"):
+        (top / name).write_text("")
+    (build,) = begin_settings(top).builds
+    assert build.command == "autoreconf -i && ./configure && make -j2"
