@@ -13,6 +13,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from datamill.conduct.selection.collecting.settings_file import open_project
 from datamill.conduct.selection.deciding.train_model import read_collection
 from datamill.selection.history.collection import Collection, list_closest_pairs
@@ -48,6 +50,9 @@ class Judged:
 
 def judge_history(collection: Collection) -> dict[str, Judged]:
     """Return what each rule says of times, by class; `itself` compares halves of a program's executions."""
+    # Of the same times as those that the history is evaluated by.
+    response = collection.settings.truth.response
+    rules = {name: msgspec.structs.replace(rule, response=response) for name, rule in RULES.items()}
     counts = {(item.program, item.benchmark): item for item in collection.counts}
     times: dict[tuple[str, str], list[Observation]] = defaultdict(list)
     for item in collection.observations:
@@ -62,12 +67,12 @@ def judge_history(collection: Collection) -> dict[str, Judged]:
     found = {name: Judged(0, Counter(), Counter()) for name in ("itself", *(name for _, name in CLASSES))}
     for executions in times.values():
         in_order = sorted(executions, key=lambda item: item.place)
-        _judge(found, "itself", in_order[::2], in_order[1::2], 0.0)
+        _judge(found, rules, "itself", in_order[::2], in_order[1::2], 0.0)
     for old, new, benchmark in sorted(pairs):
         apart = _find_distance(counts.get((old, benchmark)), counts.get((new, benchmark)))
         if apart is not None:
             name = next(name for least, name in CLASSES if abs(apart) >= least)
-            _judge(found, name, times[old, benchmark], times[new, benchmark], apart)
+            _judge(found, rules, name, times[old, benchmark], times[new, benchmark], apart)
     return found
 
 
@@ -78,9 +83,14 @@ def _find_distance(old: WorkCount | None, new: WorkCount | None) -> float | None
 
 
 def _judge(
-    found: dict[str, Judged], name: str, old: list[Observation], new: list[Observation], apart: float
+    found: dict[str, Judged],
+    rules: dict[str, TruthSetting],
+    name: str,
+    old: list[Observation],
+    new: list[Observation],
+    apart: float,
 ) -> None:
-    told = {rule: judge_times(old, new, setting) for rule, setting in RULES.items()}
+    told = {rule: judge_times(old, new, setting) for rule, setting in rules.items()}
     if any(item.changed is None for item in told.values()):
         return
     before = found[name]

@@ -4,7 +4,7 @@ mod compiled;
 
 use std::collections::BTreeSet;
 
-use compiled::{Program, TARGETS, Target, function};
+use compiled::{Program, TARGETS, Target, function, function as function_of};
 use datamill_elf::FunctionTable;
 
 const SOURCE: &str = r#"
@@ -240,6 +240,27 @@ fn a_table_that_is_copied_changes_the_function_that_copies_it() {
         );
         assert_eq!(changed(&old, &new), ["copied"], "{target:?}");
     }
+}
+
+#[test]
+fn a_comparison_with_an_address_bounds_no_table_by_what_was_compared_before() {
+    // The prefix changes nothing, and makes it an instruction that few compilers write.
+    let function = |name: &str, prefix: &str| {
+        format!(
+            r#"asm(".text\n.globl {name}\n.type {name}, @function\n{name}: mov %edi, %eax\n1: inc %ecx\n2: inc %ecx\n"
+               "3: inc %ecx\ncmp $5, %esi\nje 9f\n{prefix} cmp $there, %rbx\nja 9f\nand $7, %eax\n"
+               "jmp *tab_{name}(,%rax,8)\n8: inc %edx\n9: ret\n.size {name}, .-{name}\n.section .rodata\n.p2align 3\n"
+               "tab_{name}: .quad 8b, 9b, 1b, 2b, 3b, 9b, 0\n.text\n");"#
+        )
+    };
+    let source = format!(
+        "long there = 1; {} {} int main(void) {{ return there; }}",
+        function("common", ""),
+        function("rare", ".byte 0x3e\\n")
+    );
+    let table = TARGETS[3].compile(&[("program.c", &source)], &[]).table();
+    let [common, rare] = ["common", "rare"].map(|name| function_of(&table, name).loops);
+    assert_eq!((common, rare), (0, 0));
 }
 
 #[test]

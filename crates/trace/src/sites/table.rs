@@ -108,6 +108,8 @@ struct Verdicts {
     callers: [u64; REMEMBERED],
     steps: [u32; REMEMBERED],
     left: u32,
+    /// Whose calls those are.
+    site: Site,
     kind: u8,
     serves: bool,
 }
@@ -117,6 +119,7 @@ const NO_VERDICT: Verdicts = Verdicts {
     callers: [0; REMEMBERED],
     steps: [0; REMEMBERED],
     left: 0,
+    site: Site(0),
     kind: 0,
     serves: false,
 };
@@ -140,10 +143,14 @@ unsafe impl Sync for Known {}
 static KNOWN: Known = Known(UnsafeCell::new([NO_VERDICT; VERDICTS]));
 
 /// Where a verdict about calls from an address is: callers of one function have places of their own.
+///
+/// All bits count: two functions that lie equally in their pages would take turns in one place.
 #[inline(always)]
 fn find_verdict(address: u64, caller: u64) -> &'static mut Verdicts {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let known = unsafe { &mut *KNOWN.0.get() };
-    &mut known[((address >> 1) ^ (caller >> 3)) as usize % VERDICTS]
+    let mixed = (address ^ caller.rotate_left(32)).wrapping_mul(ODD);
+    &mut known[(mixed >> (64 - VERDICTS.trailing_zeros())) as usize]
 }
 
 /// Say whether a call whose return address is at `at` on the stack serves a container's table, where that is remembered.
@@ -178,8 +185,15 @@ pub fn classify(kind: Kind, at: u64) -> Verdict {
 }
 
 /// Keep a verdict until its chain is to be asked again; calls until then are taken as made.
-fn keep_verdict(kind: Kind, at: u64, steps: [u32; REMEMBERED], serves: bool, entry: &mut Entry) {
+fn keep_verdict(
+    kind: Kind,
+    at: u64,
+    steps: [u32; REMEMBERED],
+    site: Site,
+    entries: &mut [Entry; ROOM],
+) {
     let address = unsafe { *(at as *const u64) };
+    let entry = &mut entries[usize::from(site.0)];
     let due = entry.calls.max(ASK_AGAIN - 1).saturating_add(1);
     let left = due
         .checked_next_power_of_two()
@@ -193,21 +207,31 @@ fn keep_verdict(kind: Kind, at: u64, steps: [u32; REMEMBERED], serves: bool, ent
         callers: steps.map(|step| read_caller(at, step)),
         steps,
         left,
+        site,
         kind: kind as u8,
-        serves,
+        serves: entry.state == State::Is,
     };
-    *find_verdict(address, verdict.callers[0]) = verdict;
+    replace_verdict(find_verdict(address, verdict.callers[0]), verdict, entries);
     if steps[0] > 0 {
         let alone = find_verdict(address, 0);
         if alone.address != address || alone.steps[0] != steps[0] {
             // Leads to those of its callers.
-            *alone = Verdicts { left: 0, ..verdict };
+            replace_verdict(alone, Verdicts { left: 0, ..verdict }, entries);
         }
     }
 }
 
-fn forget_verdicts() {
-    unsafe { *KNOWN.0.get() = [NO_VERDICT; VERDICTS] };
+/// Put a verdict in the place of another, whose chain gets back the calls that were not made: it would not be asked again
+/// in time, and never after some twenty verdicts.
+fn replace_verdict(place: &mut Verdicts, verdict: Verdicts, entries: &mut [Entry; ROOM]) {
+    entries[usize::from(place.site.0)].calls -= place.left;
+    *place = verdict;
+}
+
+fn forget_verdicts(entries: &mut [Entry; ROOM]) {
+    for place in unsafe { &mut *KNOWN.0.get() } {
+        replace_verdict(place, NO_VERDICT, entries);
+    }
 }
 
 #[inline(never)]
@@ -232,7 +256,7 @@ fn classify_slowly(kind: Kind, at: u64) -> Verdict {
                 let serves = entry.state == State::Is;
                 // What depends on callers further out is looked up each time.
                 if usize::from(level) <= REMEMBERED {
-                    keep_verdict(kind, first, steps, serves, entry);
+                    keep_verdict(kind, first, steps, Site(index as u16), entries);
                 }
                 return if serves { Verdict::Is } else { Verdict::Not };
             }
@@ -318,7 +342,7 @@ pub fn learn(site: Option<Site>, answer: Answer, steps: &Steps, strict: bool) ->
         _ => was,
     };
     if entry.state != was {
-        forget_verdicts();
+        forget_verdicts(entries);
     }
     answer == Answer::Grown || (was == State::Is && answer != Answer::Other)
 }
@@ -387,5 +411,17 @@ mod tests {
             .filter(|_| ask(Kind::Set, &growing) != Verdict::Is)
             .count();
         assert_eq!(asked, 3);
+
+        // However often what is remembered is forgotten: each new chain that is understood makes it so.
+        for number in 0..40 {
+            assert_eq!(ask(Kind::Set, &growing), Verdict::Is);
+            let other = stack(&[0x10_0000 + number * 0x100, 0x2000]);
+            for _ in 0..3 {
+                assert!(answer(Kind::Set, &other, Answer::Grown));
+            }
+        }
+        ask(Kind::Set, &growing);
+        let recalled = recall(Kind::Set, growing.as_ptr() as u64);
+        assert_eq!(recalled, Some(true));
     }
 }

@@ -168,6 +168,7 @@ impl Reader<'_, '_> {
                 return (end, copied);
             }
             Step::Constant(immediate) => {
+                form.forget_compared(immediate.verb.compares());
                 form.piece(section, copied..end);
                 take_immediate(layout, &immediate, ip, position, form);
             }

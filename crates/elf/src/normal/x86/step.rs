@@ -105,7 +105,15 @@ pub(super) enum Verb {
     Move,
     Push,
     Compare,
+    Test,
     Add,
     Subtract,
     Other,
+}
+
+impl Verb {
+    /// Whether it makes the constant that was compared last of no account.
+    pub(super) fn compares(self) -> bool {
+        matches!(self, Self::Compare | Self::Test)
+    }
 }

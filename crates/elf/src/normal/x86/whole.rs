@@ -163,6 +163,7 @@ fn immediate(instruction: &Instruction, places: &ConstantOffsets, bits: u32) -> 
             Mnemonic::Mov => Verb::Move,
             Mnemonic::Push => Verb::Push,
             Mnemonic::Cmp => Verb::Compare,
+            Mnemonic::Test => Verb::Test,
             Mnemonic::Add => Verb::Add,
             Mnemonic::Sub => Verb::Subtract,
             _ => Verb::Other,

@@ -23,16 +23,13 @@ const UNKNOWN: (usize, Step) = (0, Step::Begun);
 /// The mark of a comparison in what `read_plain` returns.
 pub(super) const COMPARES: usize = 0x80;
 
-/// The length of an instruction whose bytes say all, with `COMPARES` for a comparison; 0 for any other.
+/// The length of an instruction without prefixes but REX whose bytes say all, with `COMPARES` for a comparison; 0 for any other.
 ///
 /// In a program that is `movable` a distance from a register is no address.
 #[inline(always)]
 pub(super) fn read_plain(start: &Start<'_>, movable: bool) -> usize {
     let kind = start.opcode.kind_alone();
     if kind.wrapping_sub(1) > kind::ADDRESS - 1 {
-        return 0;
-    }
-    if kind == kind::SINGLE && start.prefix != 0 {
         return 0;
     }
     let operand = start.byte(start.at);
@@ -45,7 +42,7 @@ pub(super) fn read_plain(start: &Start<'_>, movable: bool) -> usize {
     if shape & RELATIVE != 0 || is_far && !movable {
         return 0;
     }
-    if kind == kind::ADDRESS && (start.is_segmented() || does_nothing(start, operand, end)) {
+    if kind == kind::ADDRESS && does_nothing(start, operand, end) {
         return 0;
     }
     end | (usize::from(kind == kind::COMPARISON) * COMPARES)
@@ -69,7 +66,7 @@ pub(super) fn read_branch(start: &Start<'_>, ip: u64) -> Option<(usize, u16, u64
         kind::FAR => (4, start.four(start.at) as i32 as u64),
         _ => return None,
     };
-    if start.prefix != 0 || start.rex != 0 {
+    if start.rex != 0 {
         return None;
     }
     let (mnemonic, way) = match start.code {

@@ -78,11 +78,12 @@ pub(super) enum Written {
     Opcode,
 }
 
-const VERBS: [Verb; 6] = [
+const VERBS: [Verb; 7] = [
     Verb::Other,
     Verb::Move,
     Verb::Push,
     Verb::Compare,
+    Verb::Test,
     Verb::Add,
     Verb::Subtract,
 ];
@@ -126,7 +127,7 @@ impl Opcode {
 
     #[inline(always)]
     pub(super) fn verb(self) -> Verb {
-        VERBS[usize::from(self.0 >> 10 & 7).min(5)]
+        VERBS[usize::from(self.0 >> 10 & 7).min(VERBS.len() - 1)]
     }
 
     #[inline(always)]

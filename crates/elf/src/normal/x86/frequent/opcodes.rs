@@ -71,8 +71,8 @@ const fn list_first() -> [Opcode; 256] {
     table[0x8b] = Opcode::new(kind::OPERAND, WIDTH);
     table[0x8d] = Opcode::new(kind::ADDRESS, NONE);
     table[0x90] = Opcode::new(kind::FILL, NONE);
-    table[0xa8] = constant.with(width::BYTE, Verb::Other, Written::Nothing);
-    table[0xa9] = constant.with(width::WHOLE, Verb::Other, Written::Nothing);
+    table[0xa8] = constant.with(width::BYTE, Verb::Test, Written::Nothing);
+    table[0xa9] = constant.with(width::WHOLE, Verb::Test, Written::Nothing);
     table[0xc3] = Opcode::new(kind::END, NONE);
     table[0xc9] = Opcode::new(kind::SINGLE, NONE);
     table[0xe8] = Opcode::new(kind::FAR, NONE);
@@ -140,8 +140,8 @@ const fn list_groups() -> [[Opcode; 8]; 256] {
         Opcode::new(kind::COMPARISON, BYTE),
         Opcode::new(kind::COMPARISON, WIDTH),
     );
-    table[0xf6][0] = byte.with(width::BYTE, Verb::Other, Written::Nothing);
-    table[0xf7][0] = whole.with(width::WHOLE, Verb::Other, Written::Operand);
+    table[0xf6][0] = byte.with(width::BYTE, Verb::Test, Written::Nothing);
+    table[0xf7][0] = whole.with(width::WHOLE, Verb::Test, Written::Operand);
     table[0xff][2] = Opcode::new(kind::CALL_THROUGH, EIGHT);
     table[0xff][4] = Opcode::new(kind::JUMP_THROUGH, EIGHT);
     table[0xff][6] = Opcode::new(kind::OPERAND, EIGHT);

@@ -53,6 +53,7 @@ fn hold(bytes: &[u8; WINDOW]) -> bool {
             Step::Constant(constant) => {
                 expected == Step::Numbers
                     && is_no_address
+                    && constant.verb.compares() == others.compares
                     && (others.immediate, others.then) == (Some(constant), Then::Next)
             }
             Step::Plain { compares, then } if expected == Step::Numbers => {
