@@ -145,7 +145,8 @@ def _profile(
         if until_s is not None and time.monotonic() >= until_s:
             return None
         twice = place % COUNTED_TWICE == 0
-        return profile_program(left[place], settings, store, here, twice=twice)
+        program = left[place]
+        return profile_program(program, settings, store, here, only=unprofiled[program.name], twice=twice)
 
     # Counts do not depend on the machine's load, but two servers would share their port.
     pool = ThreadPoolExecutor(max_workers=question.jobs)
