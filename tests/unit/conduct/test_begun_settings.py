@@ -70,3 +70,13 @@ def test_what_a_build_left_is_not_taken_for_what_a_checkout_has(tmp_path):
         (top / name).write_text("")
     (build,) = begin_settings(top).builds
     assert build.command == "autoreconf -i && ./configure && make -j2"
+
+
+def test_a_configure_that_is_there_needs_no_tool_that_would_make_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(begun_settings.shutil, "which", lambda name: None if name == "autoreconf" else name)
+    begun = begin_settings(make_repository(tmp_path, configure="", configure_ac="", GNUmakefile=""))
+    assert [build.command for build in begun.builds] == [
+        "./configure && make -j2",
+        "make -j2",
+        "autoreconf -i && ./configure && make -j2",
+    ]

@@ -49,10 +49,13 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
             remedy=f"Edit it, or begin anew with {argument('overwrite', verb='selection init')}.",
         )
     names = _list_tracked(top)
-    missing = {
-        build.system for build in recognise_builds(names) if build.tool and not shutil.which(build.tool)
+    makes_program = _makes_program(top)
+    unlikely = {
+        build
+        for build in recognise_builds(names)
+        if (build.tool and not shutil.which(build.tool)) or (build.system == "cargo" and not makes_program)
     }
-    builds = recognise_builds(names, missing if _makes_program(top) else {*missing, "cargo"})
+    builds = recognise_builds(names, unlikely)
     if not builds:
         raise InputError(
             "has none of the files of make, autotools, cmake, meson or cargo in git at its top",
