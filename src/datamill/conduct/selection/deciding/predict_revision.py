@@ -177,12 +177,21 @@ def _find_new(
 def _read_built(project: Project, history: GitHistory, commit: str, built: Path) -> Program:
     """The program of binaries that are there."""
     # Imported late: what was collected needs neither builds nor the worker.
-    from datamill.conduct.selection.collecting.build_version import choose_build
+    from datamill.conduct.selection.collecting.build_version import NO_BUILD, choose_build
     from datamill.conduct.selection.store.kept_binaries import keep_binaries
 
     settings = project.settings
     keep = [path for path in settings.keep if (built / path).exists()]
-    paths = settings.list_binaries(choose_build(settings, history, commit))
+    paths = settings.binaries
+    # Only then is asked for the commits of builds: a shallow clone may lack them.
+    if any(item.binaries for item in settings.build):
+        paths = settings.list_binaries(choose_build(settings, history, commit))
+    if not paths:
+        raise InputError(
+            NO_BUILD,
+            where=commit[:9],
+            remedy='Write binaries = ["PATH"] at the top of the settings, for commits that no build is for.',
+        )
     return keep_binaries(built, paths, keep, project.store)
 
 
