@@ -9,9 +9,13 @@ from made.selection.selection_records import make_function, make_profile, make_t
 
 from datamill.conduct.selection.collecting import collect, profile_program
 from datamill.conduct.selection.profile_command import CountedWork
-from datamill.conduct.selection.store.selection_store import SelectionStore
+from datamill.conduct.selection.store.selection_store import (
+    MeasuringSession,
+    PlannedExecution,
+    SelectionStore,
+)
 from datamill.experiment.errors import InputError
-from datamill.selection.history.records import COUNTED_WAY, Program, Version, WorkCount
+from datamill.selection.history.records import COUNTED_WAY, Observation, Program, Version, WorkCount
 from datamill.selection.history.settings import parse_settings
 from datamill.selection.profiles.callgrind import SymbolCounts
 
@@ -72,3 +76,21 @@ def test_a_benchmark_that_succeeds_now_joins_the_profiles_that_are_kept(store, m
     }
     assert profiles["bench"].functions["tool: work"].calls == 1
     assert profiles["helped"].functions["tool: work"].calls == 2
+
+
+@pytest.mark.parametrize(("retry_failed", "sessions"), [(False, 1), (True, 2)])
+def test_a_session_that_is_under_way_is_ended_before_what_failed_is_measured_again(
+    store, monkeypatch, retry_failed, sessions
+):
+    settings = parse_settings('binaries = ["tool"]\n[[benchmark]]\nname = "bench"\ncommand = "./tool"\n')
+    under_way = MeasuringSession("under way", (PlannedExecution("one", "bench", 0),))
+    store.write_json("session.json", under_way)
+    store.append_observation(Observation("one", "bench", "under way", 0, 1, failure="no helper"))
+    measured = []
+    monkeypatch.setattr(collect, "measure_session", lambda session, *_: measured.append(session) or True)
+    question = collect.CollectionQuestion(retry_failed=retry_failed)
+    assert collect._measure(question, settings, store, Path("/nowhere"), None, print, None)
+    assert measured[0] == under_way
+    assert len(measured) == sessions
+    assert {(item.program, item.benchmark) for item in measured[-1].executions} == {("one", "bench")}
+    assert store.read_session() is None

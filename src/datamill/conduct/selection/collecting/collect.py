@@ -176,6 +176,7 @@ def _measure(
     if not settings.benchmark:
         return True
     session = store.read_session()
+    was_under_way = session is not None
     if session is None:
         observations: list[Observation] = store.read_observations()
         if question.retry_failed:
@@ -187,4 +188,7 @@ def _measure(
     if not measure_session(session, settings, store, worker, here, tell, until_s):
         return False
     store.close_session()
+    if was_under_way:
+        # It knows neither versions that came since nor what is to be tried again.
+        return _measure(question, settings, store, here, worker, tell, until_s)
     return True
