@@ -7,7 +7,7 @@ import os
 import shutil
 import tomllib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.experiment.errors import InputError
@@ -112,16 +112,20 @@ def _makes_program(top: Path) -> bool:
 
 
 def _list_crate_programs(top: Path) -> list[str]:
-    """Names of the programs of the package at the top, its main one first."""
+    """Names of the programs of the package at the top, its main one first, then those that have a table."""
     crate = _read_crate(top)
     package, programs = crate.get("package"), crate.get("bin")
     tables = [item for item in programs if isinstance(item, dict)] if isinstance(programs, list) else []
-    main = [package.get("name")] if isinstance(package, dict) and (top / _MAIN).exists() else []
-    if any(item.get("path") == _MAIN for item in tables):
-        # Named by its table.
-        main = []
-    others = sorted(item.stem for item in (top / "src" / "bin").glob("*.rs"))
-    names = (*main, *(item.get("name") for item in tables), *others)
+    names = [item.get("name") for item in tables]
+    # Without an edition cargo looks for programs only where no table names one.
+    if isinstance(package, dict) and package.get("autobins", not tables or "edition" in package):
+        named = {PurePosixPath(str(item.get("path"))) for item in tables}
+        others = {PurePosixPath("src/bin", item.name): item.stem for item in top.glob("src/bin/*.rs")}
+        for item in top.glob("src/bin/*/main.rs"):
+            others[PurePosixPath("src/bin", item.parent.name, item.name)] = item.parent.name
+        if PurePosixPath(_MAIN) not in named and (top / _MAIN).exists():
+            names.insert(0, package.get("name"))
+        names += sorted(name for path, name in others.items() if path not in named)
     return list(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
