@@ -12,6 +12,7 @@ from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.deciding import predict_revision
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
+from datamill.selection.history.records import Program, Version
 from datamill.selection.history.settings import parse_settings
 
 SETTINGS = ("user.name=test", "user.email=test@example.org")
@@ -55,3 +56,17 @@ def test_a_commit_that_no_build_is_for_is_refused_where_builds_alone_name_binari
         read_built(f'{text}binaries = ["tool"]\n', history, tmp_path)
     assert refused.value.message == "no build of the settings is for this commit"
     assert 'Write binaries = ["PATH"]' in refused.value.remedy
+
+
+def test_a_version_that_was_collected_meanwhile_is_not_replaced(history, tmp_path, monkeypatch):
+    mine, other = SelectionStore(tmp_path / "store"), SelectionStore(tmp_path / "store")
+    commit = history.resolve("HEAD")
+    other.write_versions([Version("old", 0, "built", program="one")], [Program("one", {})])
+    known = {item.commit: item for item in mine.versions}
+    collected = Version(commit, 1, "built", program="two", ancestor="old", hops=3)
+    other.write_versions([*other.versions, collected], [Program("one", {}), Program("two", {})])
+    monkeypatch.setattr(predict_revision, "_build", lambda *_: Program("two", {}))
+    project = SimpleNamespace(store=mine)
+    found = predict_revision._find_new(project, history, commit, known, None, is_kept=True)
+    assert found == collected
+    assert SelectionStore(tmp_path / "store").versions[-1] == collected

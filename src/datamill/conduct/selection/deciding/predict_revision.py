@@ -153,6 +153,10 @@ def _find_new(
     started = time.monotonic()
     # Locked until it is written: what others collect meanwhile would be lost.
     with store.locked():
+        collected = (item for item in store.versions if item.commit == commit and item.outcome == "built")
+        if built is None and (since := next(collected, None)) is not None:
+            # Others collected it since the versions were read.
+            return since
         if built is not None:
             program = _read_built(project, history, commit, built)
         else:
