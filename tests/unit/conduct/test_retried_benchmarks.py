@@ -8,6 +8,7 @@ import pytest
 from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.conduct.selection.collecting import collect, profile_program
+from datamill.conduct.selection.collecting.collected_versions import list_unprofiled
 from datamill.conduct.selection.profile_command import CountedWork
 from datamill.conduct.selection.store.selection_store import (
     MeasuringSession,
@@ -94,3 +95,9 @@ def test_a_session_that_is_under_way_is_ended_before_what_failed_is_measured_aga
     assert len(measured) == sessions
     assert {(item.program, item.benchmark) for item in measured[-1].executions} == {("one", "bench")}
     assert store.read_session() is None
+
+
+def test_a_program_whose_profiles_were_removed_is_counted_again(store):
+    assert list_unprofiled(SETTINGS, store) == {}
+    (store.folder / "profiles" / "one.json.gz").unlink()
+    assert list_unprofiled(SETTINGS, store) == {"one": ["bench", "helped"]}

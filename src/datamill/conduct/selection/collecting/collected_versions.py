@@ -61,12 +61,15 @@ def list_unprofiled(
 ) -> dict[str, list[str]]:
     """Return the benchmarks that were never counted as today, by the programs that are kept and lack some.
 
-    With `retry_failed` those too that failed while they were counted.
+    Those of a program whose profiles are gone were not. With `retry_failed` those too that failed while they
+    were counted.
     """
     counted = {
         (item.program, item.benchmark)
         for item in store.read_counts()
-        if item.way == COUNTED_WAY and not (retry_failed and item.failure)
+        if item.way == COUNTED_WAY
+        and not (retry_failed and item.failure)
+        and store.has_profiles(item.program)
     }
     lacking = {
         name: [item.name for item in settings.benchmark if (name, item.name) not in counted]
