@@ -189,7 +189,7 @@ class GitTrees:
 
         A submodule that was moved since lies where it is now.
         """
-        for place in dict.fromkeys((self.top / path, *self._submodules)):
+        for place in dict.fromkeys((self.top / path, *self.submodules)):
             if not (place / ".git").exists():
                 continue
             scratch = self._scratch / "submodules" / place.relative_to(self.top)
@@ -200,7 +200,7 @@ class GitTrees:
         return None
 
     @cached_property
-    def _submodules(self) -> tuple[Path, ...]:
+    def submodules(self) -> tuple[Path, ...]:
         """Where submodules are in the files that are checked out now."""
         told = _ask(self.top, "ls-files", "--stage", "-z", "--full-name", ":/")
         links = [line.split(b"\t", 1)[1] for line in told.stdout.split(b"\0") if line.startswith(b"160000 ")]

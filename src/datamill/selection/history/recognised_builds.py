@@ -46,13 +46,15 @@ _SYSTEMS: tuple[tuple[tuple[str, ...], RecognisedBuild], ...] = (
 )
 
 
-def recognise_builds(names: Collection[str], unlikely: Collection[str] = ()) -> tuple[RecognisedBuild, ...]:
-    """Return the build systems that the files at the top of a checkout speak of, the likeliest first.
+def recognise_builds(
+    names: Collection[str], unlikely: Collection[RecognisedBuild] = ()
+) -> tuple[RecognisedBuild, ...]:
+    """Return the builds that the files at the top of a checkout speak of, the likeliest first.
 
-    `unlikely` are the names of systems that come after all others.
+    `unlikely` are those that come after all others.
     """
     found = (build for files, build in _SYSTEMS if any(name in names for name in files))
-    return tuple(sorted(found, key=lambda build: build.system in unlikely))
+    return tuple(sorted(found, key=lambda build: build in unlikely))
 
 
 def write_settings(name: str, build: RecognisedBuild, binaries: Collection[str], others: str = "") -> str:

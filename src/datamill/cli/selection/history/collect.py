@@ -33,7 +33,9 @@ from datamill.selection.history.collection_outcome import CollectionOutcome
 @click.option("--touching", multiple=True, metavar="PATH", help="Only commits that change it; repeatable.")
 @click.option("--no-profile", is_flag=True, help="Only build and measure.")
 @click.option("--no-measure", is_flag=True, help="Only build and profile: truth is counted instructions.")
-@click.option("--retry-failed", is_flag=True, help="Try again what failed: builds, and here also benchmarks.")
+@click.option(
+    "--retry-failed", is_flag=True, help="Try again what failed: builds, on this machine also benchmarks."
+)
 @click.option(
     "--jobs",
     type=click.IntRange(1),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from datamill.conduct.selection.collecting.crate_programs import list_crate_programs, makes_program
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -18,8 +18,6 @@ from datamill.selection.history.settings import SETTINGS_FILE
 
 #: Most binaries that a first settings file names.
 _MOST_BINARIES = 5
-#: The source of a package's main program.
-_MAIN = "src/main.rs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,13 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
             remedy=f"Edit it, or begin anew with {argument('overwrite', verb='selection init')}.",
         )
     names = _list_tracked(top)
-    missing = {
-        build.system for build in recognise_builds(names) if build.tool and not shutil.which(build.tool)
+    is_crate = makes_program(top)
+    unlikely = {
+        build
+        for build in recognise_builds(names)
+        if (build.tool and not shutil.which(build.tool)) or (build.system == "cargo" and not is_crate)
     }
-    builds = recognise_builds(names, missing if _makes_program(top) else {*missing, "cargo"})
+    builds = recognise_builds(names, unlikely)
     if not builds:
         raise InputError(
             "has none of the files of make, autotools, cmake, meson or cargo in git at its top",
@@ -93,7 +94,7 @@ def _find_binaries(top: Path, build: RecognisedBuild) -> list[str]:
             break
     paths = [_drop_version(path).relative_to(top).as_posix() for path in found]
     if not paths and build.system == "cargo":
-        paths = [f"target/release/{name}" for name in _list_crate_programs(top)]
+        paths = [f"target/release/{name}" for name in list_crate_programs(top)]
     return paths[:_MOST_BINARIES]
 
 
@@ -101,32 +102,6 @@ def _drop_version(path: Path) -> Path:
     """The link to a shared library whose name holds no version: versions of the project have others."""
     plain = path.with_name(path.name.partition(".so.")[0] + ".so")
     return plain if ".so." in path.name and plain.exists() and plain.samefile(path) else path
-
-
-def _makes_program(top: Path) -> bool:
-    """Whether cargo makes a program or several packages here, not only a library for another build system."""
-    return bool(_list_crate_programs(top)) or "workspace" in _read_crate(top)
-
-
-def _list_crate_programs(top: Path) -> list[str]:
-    """Names of the programs of the package at the top, its main one first."""
-    crate = _read_crate(top)
-    package, programs = crate.get("package"), crate.get("bin")
-    tables = [item for item in programs if isinstance(item, dict)] if isinstance(programs, list) else []
-    main = [package.get("name")] if isinstance(package, dict) and (top / _MAIN).exists() else []
-    if any(item.get("path") == _MAIN for item in tables):
-        # Named by its table.
-        main = []
-    others = sorted(item.stem for item in (top / "src" / "bin").glob("*.rs"))
-    names = (*main, *(item.get("name") for item in tables), *others)
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
-
-
-def _read_crate(top: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads((top / "Cargo.toml").read_text(encoding="utf-8", errors="replace"))
-    except (OSError, tomllib.TOMLDecodeError):
-        return {}
 
 
 def _is_linked(path: Path) -> bool:

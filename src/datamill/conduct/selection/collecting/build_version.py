@@ -139,10 +139,21 @@ def check_out(
                 f"the submodule {path} lacks the commit that is wanted",
                 remedy=f"Get its history: git -C {path} fetch.",
             )
+        without_it = f'If the build does without it, write without = ["{path}"] into the settings.'
+        now = [str(place.relative_to(trees.top)) for place in trees.submodules]
+        if any(f"{path}/".startswith(f"{place}/") for place in now):
+            raise InputError(
+                f"the submodule {path} is not here", remedy=f"Get it: {GET_SUBMODULES}. {without_it}"
+            )
+        message = f"the submodule that was at {path} is not there any more"
+        if not now:
+            way = f"Get it: git checkout {commit[:9]} && {GET_SUBMODULES}, then return to your branch."
+            raise InputError(message, remedy=f"{way} {without_it}")
+        place = now[0] if len(now) == 1 else "PATH"
         raise InputError(
-            f"the submodule {path} is not here",
-            remedy=f"Get it: {GET_SUBMODULES}. If the build does without it, "
-            f'write without = ["{path}"] into the settings.',
+            f"{message}, and no other has its commit",
+            remedy=f"If it was moved, get its history where it is now: {GET_SUBMODULES}, and then "
+            f"git -C {place} fetch. {without_it}",
         )
 
 

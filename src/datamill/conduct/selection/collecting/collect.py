@@ -145,7 +145,8 @@ def _profile(
         if until_s is not None and time.monotonic() >= until_s:
             return None
         twice = place % COUNTED_TWICE == 0
-        return profile_program(left[place], settings, store, here, twice=twice)
+        program = left[place]
+        return profile_program(program, settings, store, here, only=unprofiled[program.name], twice=twice)
 
     # Counts do not depend on the machine's load, but two servers would share their port.
     pool = ThreadPoolExecutor(max_workers=question.jobs)
@@ -175,6 +176,7 @@ def _measure(
     if not settings.benchmark:
         return True
     session = store.read_session()
+    was_under_way = session is not None
     if session is None:
         observations: list[Observation] = store.read_observations()
         if question.retry_failed:
@@ -186,4 +188,7 @@ def _measure(
     if not measure_session(session, settings, store, worker, here, tell, until_s):
         return False
     store.close_session()
+    if was_under_way:
+        # It knows neither versions that came since nor what is to be tried again.
+        return _measure(question, settings, store, here, worker, tell, until_s)
     return True

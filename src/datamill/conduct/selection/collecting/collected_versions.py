@@ -58,22 +58,25 @@ def keep_builds(made: Mapping[str, BuiltVersion], history: GitHistory, store: Se
 
 def list_unprofiled(
     settings: SelectionSettings, store: SelectionStore, *, retry_failed: bool = False
-) -> list[str]:
-    """Return the programs of which some benchmark was never counted as today, and that are kept.
+) -> dict[str, list[str]]:
+    """Return the benchmarks that were never counted as today, by the programs that are kept and lack some.
 
-    With `retry_failed` those too of which a benchmark failed while it was counted.
+    Those of a program whose profiles are gone were not. With `retry_failed` those too that failed while they
+    were counted.
     """
     counted = {
         (item.program, item.benchmark)
         for item in store.read_counts()
-        if item.way == COUNTED_WAY and not (retry_failed and item.failure)
+        if item.way == COUNTED_WAY
+        and not (retry_failed and item.failure)
+        and store.has_profiles(item.program)
     }
-    return [
-        name
+    lacking = {
+        name: [item.name for item in settings.benchmark if (name, item.name) not in counted]
         for name in store.programs
-        if any((name, item.name) not in counted for item in settings.benchmark)
-        and store.place_programs(name).exists()
-    ]
+        if store.place_programs(name).exists()
+    }
+    return {name: benchmarks for name, benchmarks in lacking.items() if benchmarks}
 
 
 def link_versions(history: GitHistory, versions: Mapping[str, Version]) -> list[Version]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -24,11 +24,18 @@ NO_SYMBOLS = "none: the program has no symbols, and every function counts as rea
 
 
 def profile_program(
-    program: Program, settings: SelectionSettings, store: SelectionStore, here: Path, *, twice: bool = False
+    program: Program,
+    settings: SelectionSettings,
+    store: SelectionStore,
+    here: Path,
+    *,
+    only: Collection[str],
+    twice: bool = False,
 ) -> list[WorkCount]:
-    """Count what each benchmark executes of a program, and keep the profiles; return all instructions.
+    """Count what benchmarks execute of a program, and keep the profiles; return all instructions.
 
-    `twice`: count again, to see by how much the counts of one program differ.
+    `only` names the benchmarks that are counted: what is kept of the others stays. `twice`: count again, to
+    see by how much the counts of one program differ.
 
     The profiler knows no functions of programs without symbols: then all of them count as reached, which
     misses no change. A benchmark that fails, or never reaches the program, has no profile, and its count says
@@ -42,6 +49,8 @@ def profile_program(
     profiles: list[Profile] = []
     counts: list[WorkCount] = []
     for benchmark in settings.benchmark:
+        if benchmark.name not in only:
+            continue
 
         def count(text: str = benchmark.command) -> CountedWork:
             return count_command(
@@ -64,7 +73,7 @@ def profile_program(
         counts.append(replace(told, again=again) if told.instructions is not None else told)
         if profile is not None:
             profiles.append(profile)
-    store.write_profiles(program.name, profiles)
+    store.write_profiles(program.name, profiles, only=only)
     return counts
 
 

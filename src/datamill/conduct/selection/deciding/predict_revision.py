@@ -153,6 +153,10 @@ def _find_new(
     started = time.monotonic()
     # Locked until it is written: what others collect meanwhile would be lost.
     with store.locked():
+        collected = (item for item in store.versions if item.commit == commit and item.outcome == "built")
+        if built is None and (since := next(collected, None)) is not None:
+            # Others collected it since the versions were read.
+            return since
         if built is not None:
             program = _read_built(project, history, commit, built)
         else:
@@ -177,12 +181,21 @@ def _find_new(
 def _read_built(project: Project, history: GitHistory, commit: str, built: Path) -> Program:
     """The program of binaries that are there."""
     # Imported late: what was collected needs neither builds nor the worker.
-    from datamill.conduct.selection.collecting.build_version import choose_build
+    from datamill.conduct.selection.collecting.build_version import NO_BUILD, choose_build
     from datamill.conduct.selection.store.kept_binaries import keep_binaries
 
     settings = project.settings
     keep = [path for path in settings.keep if (built / path).exists()]
-    paths = settings.list_binaries(choose_build(settings, history, commit))
+    paths = settings.binaries
+    # Only then is asked for the commits of builds: a shallow clone may lack them.
+    if any(item.binaries for item in settings.build):
+        paths = settings.list_binaries(choose_build(settings, history, commit))
+    if not paths:
+        raise InputError(
+            NO_BUILD,
+            where=commit[:9],
+            remedy='Write binaries = ["PATH"] at the top of the settings, for commits that no build is for.',
+        )
     return keep_binaries(built, paths, keep, project.store)
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import fcntl
 import gzip
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -200,11 +200,19 @@ class SelectionStore:
         lines = _read_packed(path, PackedTable) if path.exists() else []
         return {item.name: item.table for item in lines}
 
-    def write_profiles(self, program: str, profiles: Iterable[Profile]) -> None:
-        """Replace the profiles of a program."""
+    def write_profiles(
+        self, program: str, profiles: Iterable[Profile], *, only: Collection[str] | None = None
+    ) -> None:
+        """Replace the profiles of a program: all, or those of the benchmarks that `only` names.
+
+        Raises:
+            InputError: others are kept, and the file is damaged.
+        """
+        others = () if only is None else self._read_kept_profiles(program)
+        kept = [item for item in others if only is not None and item.benchmark not in only]
         path = self.folder / "profiles" / f"{program}.json.gz"
         path.parent.mkdir(exist_ok=True)
-        _replace(path, gzip.compress(msgspec.json.encode(tuple(profiles)), 6, mtime=0))
+        _replace(path, gzip.compress(msgspec.json.encode((*kept, *profiles)), 6, mtime=0))
 
     def has_profiles(self, program: str) -> bool:
         """Whether a program was profiled, also where no benchmark could be."""
@@ -212,16 +220,19 @@ class SelectionStore:
 
     def read_profiles(self, program: str) -> Mapping[str, Profile]:
         """Return the profiles of a program by benchmark; none where it was not profiled."""
-        path = self.folder / "profiles" / f"{program}.json.gz"
-        if path.exists():
-            found = _decode(_decompress(path), tuple[Profile, ...], path)
-        else:
-            found = self._packed_profiles.get(program, ())
+        found = self._read_kept_profiles(program)
         known = self.programs.get(program)
         if known is not None and len(known.tables) == 1 and self._is_labelled:
             (label,) = label_programs(known.tables).values()
             found = tuple(_label(item, label) for item in found)
         return {item.benchmark: item for item in found}
+
+    def _read_kept_profiles(self, program: str) -> tuple[Profile, ...]:
+        """The profiles of a program with the names that are in the file."""
+        path = self.folder / "profiles" / f"{program}.json.gz"
+        if path.exists():
+            return _decode(_decompress(path), tuple[Profile, ...], path)
+        return self._packed_profiles.get(program, ())
 
     @cached_property
     def _packed_profiles(self) -> Mapping[str, tuple[Profile, ...]]:

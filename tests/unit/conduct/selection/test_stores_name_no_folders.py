@@ -38,5 +38,5 @@ def test_a_count_that_fails_is_kept_without_folders(tmp_path, monkeypatch):
 
     monkeypatch.setattr(profiling, "count_command", fail)
     settings = SelectionSettings(("tool",), (BenchmarkSetting("bench", "{here}/in/drive ./tool"),))
-    (count,) = profiling.profile_program(program, settings, store, here)
+    (count,) = profiling.profile_program(program, settings, store, here, only=["bench"])
     assert count.failure == '{here}/in/drive: fails; it said: "no {here}/data for tool"'

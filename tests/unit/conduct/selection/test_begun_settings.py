@@ -70,3 +70,38 @@ def test_what_a_build_left_is_not_taken_for_what_a_checkout_has(tmp_path):
         (top / name).write_text("")
     (build,) = begin_settings(top).builds
     assert build.command == "autoreconf -i && ./configure && make -j2"
+
+
+def test_a_configure_that_is_there_needs_no_tool_that_would_make_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(begun_settings.shutil, "which", lambda name: None if name == "autoreconf" else name)
+    begun = begin_settings(make_repository(tmp_path, configure="", configure_ac="", GNUmakefile=""))
+    assert [build.command for build in begun.builds] == [
+        "./configure && make -j2",
+        "make -j2",
+        "autoreconf -i && ./configure && make -j2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "programs"),
+    [
+        ('edition = "2021"', ["tool", "helper", "large"]),
+        ('edition = "2021"\n[[bin]]\nname = "cool"\npath = "src/bin/helper.rs"', ["tool", "cool", "large"]),
+        (
+            'edition = "2021"\n[[bin]]\nname = "cool"\npath = "./src/bin/large/main.rs"',
+            ["tool", "cool", "helper"],
+        ),
+        ('edition = "2021"\n[[bin]]\nname = "cool"\npath = "./src/main.rs"', ["cool", "helper", "large"]),
+        ('edition = "2021"\n[[bin]]\nname = "helper"', ["tool", "helper", "large"]),
+        ('edition = "2021"\nautobins = false\n[[bin]]\nname = "helper"', ["helper"]),
+        ('[[bin]]\nname = "helper"', ["helper"]),
+        ("", ["tool", "helper", "large"]),
+    ],
+)
+def test_programs_of_a_package_are_those_that_cargo_makes(tmp_path, text, programs):
+    top = make_repository(tmp_path, Cargo_toml=f'[package]\nname = "tool"\nversion = "0.1.0"\n{text}\n')
+    for name in ("src/main.rs", "src/bin/helper.rs", "src/bin/large/main.rs"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("fn main() {}\n")
+    (top / "src" / "bin" / "large" / "part.rs").write_text("")
+    assert begin_settings(top).binaries == tuple(f"target/release/{name}" for name in programs)

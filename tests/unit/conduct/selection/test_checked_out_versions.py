@@ -60,3 +60,35 @@ def test_a_submodule_that_lacks_the_wanted_commit_is_not_called_missing(history,
         check_out(history, history.resolve("HEAD"), tmp_path / "out", tmp_path / "scratch")
     assert refused.value.message == "the submodule part lacks the commit that is wanted"
     assert refused.value.remedy == "Get its history: git -C part fetch."
+
+
+def test_a_submodule_that_was_moved_and_lacks_the_commit_is_fetched_where_it_is_now(history, tmp_path):
+    (tmp_path / "top" / "part" / "file").write_text("nowhere else")
+    git(tmp_path / "top" / "part", "commit", "--quiet", "--all", "--message", "not pushed")
+    git(tmp_path / "top", "commit", "--quiet", "--all", "--message", "not pushed")
+    git(tmp_path / "top" / "part", "reset", "--quiet", "--hard", "HEAD~1")
+    git(tmp_path / "top", "mv", "part", "moved")
+    git(tmp_path / "top", "commit", "--quiet", "--all", "--message", "moved")
+    git(history.top, "pull", "--quiet", "--no-recurse-submodules")
+    git(history.top, "submodule", "--quiet", "update", "--init")
+    with pytest.raises(InputError) as refused:
+        check_out(history, history.resolve("HEAD~1"), tmp_path / "out", tmp_path / "scratch")
+    assert refused.value.message.startswith("the submodule that was at part is not there any more")
+    assert "git -C moved fetch" in refused.value.remedy
+    assert 'without = ["part"]' in refused.value.remedy
+
+
+def test_the_only_submodule_that_was_removed_is_got_as_its_remedy_says(history, tmp_path):
+    git(tmp_path / "top", "rm", "--quiet", "part")
+    git(tmp_path / "top", "commit", "--quiet", "--message", "removed")
+    git(history.top, "pull", "--quiet", "--no-recurse-submodules")
+    commit = history.resolve("HEAD~1")
+    with pytest.raises(InputError) as refused:
+        check_out(history, commit, tmp_path / "out", tmp_path / "scratch")
+    told = f"Get it: git checkout {commit[:9]} && git submodule update --init --recursive, then return"
+    assert refused.value.remedy.startswith(told)
+    git(history.top, "checkout", "--quiet", commit)
+    git(history.top, "submodule", "--quiet", "update", "--init", "--recursive")
+    git(history.top, "checkout", "--quiet", "-")
+    check_out(history, commit, tmp_path / "again", tmp_path / "scratch")
+    assert (tmp_path / "again" / "part" / "file").read_text() == "part"
