@@ -82,12 +82,12 @@ def _list_broken(command: str, before: BenchmarkValues, after: BenchmarkValues) 
         for name, reason in after.failed.items()
         if name in before.by_name
     ]
-    if after.problem and not before.problem:
+    if after.problem:
         gone = [name for name in before.by_name if name not in after.by_name and name not in after.failed]
         told = f"{command} {after.problem}"
         if gone:
             broken.append(f"{_join(gone)} worked before, and {_give(gone)} no result in head, where {told}")
-        elif not broken:
+        elif not broken and not before.problem:
             broken.append(f"{command} worked before, and {after.problem}")
     return broken
 
@@ -102,7 +102,7 @@ def _list_notes(command: str, before: BenchmarkValues, after: BenchmarkValues) -
             for name in after.by_name
             if name not in before.by_name and name not in before.failed
         ]
-    if after.problem and not before.problem:
+    if after.problem:
         return notes
     return notes + [
         f"{name} is not compared: head does not have it"

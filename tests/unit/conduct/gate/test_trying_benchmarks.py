@@ -1,0 +1,54 @@
+"""What one execution of each benchmark in base and head shows."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from datamill.analysis.gate.judge_benchmarks import BASE, HEAD
+from datamill.conduct.gate.benchmark_values import BenchmarkError, BenchmarkValues
+from datamill.conduct.gate.gate_run import GateRun, Measured
+from datamill.conduct.gate.try_benchmarks import Tried, try_benchmarks
+from datamill.experiment.gate.gate import Benchmark, Gate
+
+STATUS = "ended with status 1"
+
+
+class PlayedRun:
+    """A run whose executions give what is said beforehand."""
+
+    def __init__(self, played: Mapping[str, BenchmarkValues | str]) -> None:
+        self.played = played
+        self.measured: list[Measured] = []
+
+    def execute(self, benchmark: Benchmark, side: str) -> BenchmarkValues:
+        found = self.played[side]
+        if isinstance(found, str):
+            raise BenchmarkError(found)
+        return found
+
+
+def try_tool(**played: BenchmarkValues | str) -> Tried:
+    gate = Gate((Benchmark("bench", "./bench", tool="google-benchmark"),))
+    sides = tuple(side for side in (BASE, HEAD) if side in played)
+    return try_benchmarks(gate, cast("GateRun", PlayedRun(played)), 0.0, sides, lambda _: None)
+
+
+def give(*names: str, problem: str = "", **failed: str) -> BenchmarkValues:
+    return BenchmarkValues(dict.fromkeys(names, 1.0), 1.0, failed, problem)
+
+
+def test_what_head_no_longer_reports_is_broken_although_the_tool_of_base_ends_with_status_1_too() -> None:
+    tried = try_tool(base=give("one", "two", problem=STATUS), head=give("one", problem=STATUS))
+    assert tried.broken == (
+        "two worked before, and gives no result in head, where bench ended with status 1",
+    )
+
+
+def test_a_tool_that_ends_with_status_1_in_both_and_reports_the_same_is_not_broken() -> None:
+    tried = try_tool(base=give("one", problem=STATUS), head=give("one", problem=STATUS))
+    assert tried.broken == ()
+
+
+def test_what_a_tool_leaves_out_with_status_0_is_named_as_one_that_head_does_not_have() -> None:
+    tried = try_tool(base=give("one", "two"), head=give("one"))
+    assert tried.broken == ()
+    assert tried.notes == ("two is not compared: head does not have it",)
