@@ -158,7 +158,8 @@ def conduct_gate(
             warnings.append(first.base_problem)
         warnings += tried.notes
         broken = [*tried.broken, *list_breaking(run)]
-        warnings += list_failing(run)
+        untold = list_failing(run, often=True)
+        warnings += [*untold, *list_failing(run, often=False)]
         over_s = run.elapsed_s - gate.within_s
         if run.measured and over_s > _OVERRUN * gate.within_s and not run.interrupted:
             warnings.append(
@@ -185,7 +186,7 @@ def conduct_gate(
             varies=varies,
             interrupted=run.interrupted,
             base_lacks=bool(first.base_problem),
-            uncompared=(*shared, *tried.notes),
+            uncompared=(*shared, *tried.notes, *untold),
         )
 
 

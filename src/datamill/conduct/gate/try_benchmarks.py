@@ -114,21 +114,32 @@ def _list_notes(command: str, before: BenchmarkValues, after: BenchmarkValues) -
 def list_breaking(run: GateRun) -> list[str]:
     """Return what fails too often, and in head more often than in base, a sentence each."""
     return [
-        f"{item.benchmark.name} failed in {item.count_failures(HEAD)} of {item.runs} executions, "
-        f"in base in {item.count_failures(BASE)} (first in {item.failures[0]})"
-        for item in run.measured
-        if run.breaks(item)
+        f"{name} failed in {_count(failures, HEAD)} of {item.runs} executions, "
+        f"in base in {_count(failures, BASE)} (first in {failures[0]})"
+        for item, name, failures in _list_failures(run)
+        if _breaks(item, failures)
     ]
 
 
-def list_failing(run: GateRun) -> list[str]:
-    """Return what failed now and then, a sentence each."""
+def list_failing(run: GateRun, *, often: bool) -> list[str]:
+    """Return what failed in both too often to be told, or else what failed now and then, a sentence each."""
     return [
-        f"{item.benchmark.name} failed in {len(item.failures)} of {item.runs} executions "
-        f"(first in {item.failures[0]})"
-        for item in run.measured
-        if item.failures and not run.breaks(item)
+        f"{name} failed in {len(failures)} of {item.runs} executions (first in {failures[0]})"
+        for item, name, failures in _list_failures(run)
+        if item.fails_often(failures) == often and not _breaks(item, failures)
     ]
+
+
+def _list_failures(run: GateRun) -> list[tuple[Measured, str, list[str]]]:
+    return [(item, name, failures) for item in run.measured for name, failures in item.list_failures()]
+
+
+def _breaks(item: Measured, failures: list[str]) -> bool:
+    return item.fails_often(failures) and _count(failures, HEAD) > _count(failures, BASE)
+
+
+def _count(failures: list[str], revision: str) -> int:
+    return sum(failure.startswith(f"{revision}: ") for failure in failures)
 
 
 def _join(names: list[str]) -> str:

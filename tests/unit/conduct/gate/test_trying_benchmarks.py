@@ -19,7 +19,7 @@ class PlayedRun:
         self.played = played
         self.measured: list[Measured] = []
 
-    def execute(self, benchmark: Benchmark, side: str) -> BenchmarkValues:
+    def execute(self, benchmark: Benchmark, side: str) -> BenchmarkValues:  # noqa: ARG002
         found = self.played[side]
         if isinstance(found, str):
             raise BenchmarkError(found)
