@@ -15,8 +15,11 @@ from datamill.report.gate.statement import (
 
 #: By this line a comment is found again, to be replaced.
 MARK = "<!-- datamill gate -->"
-#: What would be markup, a link to an issue or a call of a person.
-_SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
+#: What would be markup, a formula, a link to an issue or a call of a person. The last two are looked for in
+#: what Markdown has made of a text, where no escape is left: a space without width keeps them apart.
+_SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|~$"} | {
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b", "#": "#\u200b",
+}  # fmt: skip
 #: Rows that are shown at once; the others are folded away, and so are the times themselves.
 _SHOWN = 10
 _CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in MEANS)
