@@ -17,7 +17,7 @@ from datamill.experiment.gate.gate import Benchmark
 from datamill.protocol.commands import CommandOutput, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION
 from datamill.results.foreign.files import load_content
-from datamill.results.foreign.foreign_results import Execution, Series, is_failure
+from datamill.results.foreign.foreign_results import Execution, Series, is_failure, is_skip
 from datamill.results.foreign.recognise import recognise_format
 from datamill.results.foreign.units import find_conversion
 
@@ -144,12 +144,14 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
     found: dict[str, list[float]] = {}
     failed: dict[str, str] = {}
     units: set[str] = set()
+    skips = False
     for execution in results.executions:
         name = _name(benchmark, execution)
         units.update(series.unit for series in execution.series)
         reason = next((item.exclusion for item in execution.series if is_failure(item.exclusion)), "")
         if reason:
             failed[name] = reason
+        skips |= any(is_skip(item.exclusion) for item in execution.series)
         series = _choose_time(execution)
         if series is None:
             continue
@@ -163,7 +165,7 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
             found.setdefault(name, []).append(fmean(values))
     if not found and failed:
         raise BenchmarkError(f"failed: {'; '.join(f'{name} {reason}' for name, reason in failed.items())}")
-    if not found:
+    if not found and not skips:
         held = f", but {' and '.join(sorted(units))}" if units else ""
         raise BenchmarkError(
             f"wrote results without any time{held}: have it report times (JMH does with -bm avgt)"
