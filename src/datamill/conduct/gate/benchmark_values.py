@@ -24,12 +24,21 @@ from datamill.results.foreign.units import find_conversion
 #: Parameters that tools add to every benchmark, at the value that says nothing.
 _IDLE = {"threads": "1"}
 _ONLY_STATUS = frozenset({0})
+#: With which a shell ends that finds no such program.
+_NO_PROGRAM = 127
 #: What of a tool's last words a message quotes.
 _QUOTED_CHARACTERS = 400
 
 
 class BenchmarkError(Exception):
-    """An execution gave no value; the message says why."""
+    """An execution gave no value; the message says why.
+
+    `lacks_program` says that there was nothing to execute.
+    """
+
+    def __init__(self, message: str, *, lacks_program: bool = False) -> None:
+        super().__init__(message)
+        self.lacks_program = lacks_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +106,9 @@ def execute_benchmark(
         problem += _quote_end(printed)
     # Where a checkout is says nothing to people.
     problem = problem.replace(f"{directory}/", "")
+    lacks_program = answer.run is None or answer.run.exit_code == _NO_PROGRAM
     if answer.run is None or (problem and not benchmark.tool):
-        raise BenchmarkError(problem)
+        raise BenchmarkError(problem, lacks_program=lacks_program)
     time_s = answer.run.wall_time_ns / 1e9
     if not benchmark.tool:
         return BenchmarkValues({benchmark.name: time_s}, time_s)
@@ -106,7 +116,7 @@ def execute_benchmark(
         values = _read_results(benchmark, written)
     except BenchmarkError:
         if problem:
-            raise BenchmarkError(problem) from None
+            raise BenchmarkError(problem, lacks_program=lacks_program) from None
         raise
     before = f"{benchmark.name}: " if qualified else ""
     return BenchmarkValues(

@@ -147,7 +147,7 @@ def conduct_gate(
         tried = try_benchmarks(gate, run, first.build_s if varies else 0.0, sides, listener.tell_building)
         if run.measured:
             run.run()
-        elif not tried.broken and not tried.added:
+        elif not (tried.broken or tried.added or tried.mended):
             where = head.title if first.base_problem else f"both {base.title} and {head.title}"
             raise InputError(
                 f"no benchmark works in {where}: {'; '.join((*tried.notes, *missing))}",

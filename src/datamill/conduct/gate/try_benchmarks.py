@@ -10,6 +10,7 @@ from datamill.conduct.commits.revision_builds import choose_executions
 from datamill.conduct.gate.benchmark_values import BenchmarkError, BenchmarkValues
 from datamill.conduct.gate.gate_run import GateRun, Measured
 from datamill.experiment.gate.gate import Gate
+from datamill.results.foreign.foreign_results import FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,13 @@ class Tried:
     """What one execution in each revision showed.
 
     `broken` says in a sentence each what works in base and fails in head, `added` names benchmarks that base
-    lacks, `notes` say in a sentence each what is not compared, and why. None has a full stop.
+    lacks, `mended` commands that base has and that work in head alone, `notes` say in a sentence each what is
+    not compared, and why. No sentence has a full stop.
     """
 
     broken: tuple[str, ...]
     added: tuple[str, ...]
+    mended: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -39,26 +42,29 @@ def try_benchmarks(
     """
     broken: list[str] = []
     added: list[str] = []
+    mended: list[str] = []
     notes: list[str] = []
     run.measured = []
     for benchmark in gate.benchmarks:
         tell(f"trying {benchmark.name}")
         found: dict[str, BenchmarkValues] = {}
-        problems: dict[str, str] = {}
+        problems: dict[str, BenchmarkError] = {}
         for side in sides:
             try:
                 found[side] = run.execute(benchmark, side)
             except BenchmarkError as problem:
-                problems[side] = str(problem)
+                problems[side] = problem
         if HEAD in problems and BASE in found:
             broken.append(f"{benchmark.name} worked before, and {problems[HEAD]}")
         elif BASE in problems and HEAD in found:
-            added.append(benchmark.name)
+            (added if problems[BASE].lacks_program else mended).append(benchmark.name)
             notes.append(f"{benchmark.name} is not compared: in base it {problems[BASE]}")
         elif problems:
             notes.append(f"{benchmark.name} {problems[HEAD]}")
         elif BASE not in sides:
             added += found[HEAD].by_name
+        if HEAD in found:
+            notes += _list_failed(benchmark.name, found.get(BASE), found[HEAD])
         if len(found) < len((BASE, HEAD)):
             continue
         before, after = found[BASE], found[HEAD]
@@ -72,7 +78,7 @@ def try_benchmarks(
             failing = frozenset(side for side, values in found.items() if values.problem)
             executions = choose_executions(execution_s, build_s)
             run.measured.append(Measured(benchmark, execution_s, executions, names, failing))
-    return Tried(tuple(broken), tuple(added), tuple(notes))
+    return Tried(tuple(broken), tuple(added), tuple(mended), tuple(notes))
 
 
 def _list_broken(command: str, before: BenchmarkValues, after: BenchmarkValues) -> list[str]:
@@ -90,6 +96,24 @@ def _list_broken(command: str, before: BenchmarkValues, after: BenchmarkValues) 
         elif not broken and not before.problem:
             broken.append(f"{command} worked before, and {after.problem}")
     return broken
+
+
+def _list_failed(command: str, before: BenchmarkValues | None, after: BenchmarkValues) -> list[str]:
+    """What fails in head and is not broken, since base does not show that it ever worked."""
+    known = {**before.by_name, **before.failed} if before is not None else {}
+    notes = [
+        f"{name} failed in head{_tell_reason(reason)}"
+        for name, reason in after.failed.items()
+        if name not in known
+    ]
+    if after.problem and (before is None or before.problem):
+        notes.append(f"in head {command} {after.problem}")
+    return notes
+
+
+def _tell_reason(reason: str) -> str:
+    why = reason.removeprefix(FAILED).removeprefix(": ")
+    return f": {why}" if why else ""
 
 
 def _list_notes(command: str, before: BenchmarkValues, after: BenchmarkValues) -> list[str]:
