@@ -160,7 +160,7 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
         units.update(series.unit for series in execution.series)
         reason = next((item.exclusion for item in execution.series if is_failure(item.exclusion)), "")
         if reason:
-            failed[name] = reason
+            failed[name] = _shorten(reason)
         skips |= any(is_skip(item.exclusion) for item in execution.series)
         series = _choose_time(execution)
         if series is None:
@@ -182,6 +182,12 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
         )
     means = {name: fmean(values) for name, values in found.items() if name not in failed}
     return BenchmarkValues(means, 0.0, failed)
+
+
+def _shorten(reason: str) -> str:
+    """A reason of a tool in one line, of which a whole report is no part."""
+    words = " ".join(strip_colours(reason).split())
+    return words if len(words) <= _QUOTED_CHARACTERS else f"{words[: _QUOTED_CHARACTERS - 2]} …"
 
 
 def _choose_time(execution: Execution) -> Series | None:

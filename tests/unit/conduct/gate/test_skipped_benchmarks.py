@@ -1,4 +1,4 @@
-"""A benchmark that its tool skips on purpose, or that fails."""
+"""Benchmarks that their tool skips on purpose, or reports as failed."""
 
 import json
 from collections.abc import Mapping
@@ -49,3 +49,11 @@ def test_a_tool_that_skips_all_on_purpose_has_not_failed(tmp_path: Path) -> None
 def test_a_tool_of_which_all_fails_gives_no_value(tmp_path: Path) -> None:
     with pytest.raises(BenchmarkError, match="no such device"):
         execute(tmp_path, FAILED)
+
+
+def test_a_reason_as_long_as_a_report_is_cut(tmp_path: Path) -> None:
+    long = {**FAILED, "error_message": "it is\nwrong " * 500}
+    (reason,) = execute(tmp_path, GOOD, long).failed.values()
+    assert reason.startswith("failed: it is wrong it is wrong")
+    assert reason.endswith(" …")
+    assert len(reason) <= 400
