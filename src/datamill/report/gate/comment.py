@@ -28,7 +28,7 @@ _TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmar
 
 def write_comment(answer: GateAnswer) -> str:
     """Return the comment: the verdict, what changed or is not compared, and below a fold the rest."""
-    passing = "Nothing compared" if answer.base_lacks else "No slowdown found"
+    passing = "No slowdown found" if answer.benchmarks else "Nothing compared"
     head = passing if answer.passes else "Slower" if answer.alarms else "Broken"
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]

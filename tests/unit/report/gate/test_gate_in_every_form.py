@@ -109,6 +109,15 @@ def test_times_are_folded_away_in_a_comment(answer: GateAnswer) -> None:
     assert slow[3] in folded
 
 
+def test_a_comment_on_no_benchmark_at_all_does_not_say_that_no_slowdown_was_found(
+    answer: GateAnswer,
+) -> None:
+    empty = replace(answer, benchmarks=(), added=("one",))
+    assert "### Nothing compared" in write_comment(empty)
+    unchanged = replace(answer, benchmarks=tuple(item for item in answer.benchmarks if not item.is_alarm))
+    assert "### No slowdown found" in write_comment(unchanged)
+
+
 @pytest.mark.parametrize(
     ("sign", "spelled"),
     [
