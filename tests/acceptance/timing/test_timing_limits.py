@@ -41,6 +41,9 @@ def test_a_disk_that_becomes_full_in_the_midst_ends_timing(
         "it ended early, and the bundle does not hold all executions: No space left on device."
         in (told["warnings"])
     )
+    [few] = [text for text in told["warnings"] if "too few to tell" in text]
+    # There was time left.
+    assert few.endswith("that takes 8.")
 
 
 def test_each_decision_is_kept_once_although_the_disk_was_full_for_a_while(

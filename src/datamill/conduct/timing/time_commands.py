@@ -153,7 +153,9 @@ def measure_rounds(
     limits = list_limits(question, run.records)
     # Where too few were asked for it has been said.
     if not look_at_number(question, question.most_rounds):
-        limits += look_at_number(question, run.rounds, round_s=run.round_s, measured_s=measured_s)
+        # What was ended early had time left: to allow more of it helps nobody.
+        round_s = 0.0 if run.ended_early else run.round_s
+        limits += look_at_number(question, run.rounds, round_s=round_s, measured_s=measured_s)
     if not run.ended_early:
         limits += list_overruns(question, run.rounds, measured_s)
     return TimedCommands(
