@@ -124,7 +124,8 @@ def conduct_gate(
             for path in trees.list_submodules(tree)
         ]
         warnings += missing
-        shared = list_editable_installs(gate.benchmarks, trees.top)
+        places = [checkout.directory for checkout in checkouts.values()]
+        shared = list_editable_installs(gate.benchmarks, trees.top, places)
         warnings += shared
         if build and not varies and not first.base_problem:
             links = any(checkout.made for checkout in checkouts.values())
