@@ -45,14 +45,16 @@ class BenchmarkError(Exception):
 class BenchmarkValues:
     """What one execution gave: seconds by name, and the time that it took.
 
-    `failed` says why of benchmarks that the tool reports as failed, by name. `problem` says how the tool
-    ended where that was otherwise than with status 0, although it wrote results.
+    `failed` says why of benchmarks that the tool reports as failed, by name; `untimed` holds the units of
+    those that it reports without a time. `problem` says how the tool ended where that was otherwise than with
+    status 0, although it wrote results.
     """
 
     by_name: Mapping[str, float]
     time_s: float
     failed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
+    untimed: Mapping[str, str] = field(default_factory=dict)
 
 
 def execute_benchmark(
@@ -124,6 +126,7 @@ def execute_benchmark(
         time_s,
         {f"{before}{name}": reason for name, reason in values.failed.items()},
         problem,
+        {f"{before}{name}": unit for name, unit in values.untimed.items()},
     )
 
 
@@ -153,17 +156,19 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
         ) from None
     found: dict[str, list[float]] = {}
     failed: dict[str, str] = {}
-    units: set[str] = set()
+    untimed: dict[str, str] = {}
     skips = False
     for execution in results.executions:
         name = _name(benchmark, execution)
-        units.update(series.unit for series in execution.series)
         reason = next((item.exclusion for item in execution.series if is_failure(item.exclusion)), "")
         if reason:
             failed[name] = _shorten(reason)
         skips |= any(is_skip(item.exclusion) for item in execution.series)
         series = _choose_time(execution)
         if series is None:
+            units = dict.fromkeys(item.unit for item in execution.series if not item.exclusion)
+            if units:
+                untimed[name] = " and ".join(units)
             continue
         conversion = find_conversion(series.unit)
         values = [
@@ -176,12 +181,13 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
     if not found and failed:
         raise BenchmarkError(f"failed: {'; '.join(f'{name} {reason}' for name, reason in failed.items())}")
     if not found and not skips:
-        held = f", but {' and '.join(sorted(units))}" if units else ""
+        held = f", but {' and '.join(sorted(set(untimed.values())))}" if untimed else ""
         raise BenchmarkError(
             f"wrote results without any time{held}: have it report times (JMH does with -bm avgt)"
         )
     means = {name: fmean(values) for name, values in found.items() if name not in failed}
-    return BenchmarkValues(means, 0.0, failed)
+    untimed = {name: unit for name, unit in untimed.items() if name not in found and name not in failed}
+    return BenchmarkValues(means, 0.0, failed, untimed=untimed)
 
 
 def _shorten(reason: str) -> str:

@@ -70,7 +70,7 @@ def try_benchmarks(
         before, after = found[BASE], found[HEAD]
         broken += _list_broken(benchmark.name, before, after)
         notes += _list_notes(benchmark.name, before, after)
-        known = {**before.by_name, **before.failed}
+        known = {**before.by_name, **before.failed, **before.untimed}
         added += [name for name in after.by_name if name not in known and not before.problem]
         names = tuple(name for name in before.by_name if name in after.by_name)
         if names:
@@ -89,7 +89,8 @@ def _list_broken(command: str, before: BenchmarkValues, after: BenchmarkValues) 
         if name in before.by_name
     ]
     if after.problem:
-        gone = [name for name in before.by_name if name not in after.by_name and name not in after.failed]
+        given = {**after.by_name, **after.failed, **after.untimed}
+        gone = [name for name in before.by_name if name not in given]
         told = f"{command} {after.problem}"
         if gone:
             broken.append(f"{_join(gone)} worked before, and {_give(gone)} no result in head, where {told}")
@@ -119,19 +120,25 @@ def _tell_reason(reason: str) -> str:
 def _list_notes(command: str, before: BenchmarkValues, after: BenchmarkValues) -> list[str]:
     """What is not compared, other than what is broken."""
     notes = [f"{name} is not compared: in base it {reason}" for name, reason in before.failed.items()]
+    for side, of, beside in ((HEAD, after, before), (BASE, before, after)):
+        notes += [
+            f"{name} is not compared: in {side} it has no time, but {unit}"
+            for name, unit in of.untimed.items()
+            if name in beside.by_name
+        ]
     if before.problem:
         notes.append(f"in base {command} {before.problem}: only what it reported is compared")
         notes += [
             f"{name} is not compared: base gave no result"
             for name in after.by_name
-            if name not in before.by_name and name not in before.failed
+            if name not in before.by_name and name not in before.failed and name not in before.untimed
         ]
     if after.problem:
         return notes
     return notes + [
         f"{name} is not compared: head does not have it"
         for name in before.by_name
-        if name not in after.by_name and name not in after.failed
+        if name not in after.by_name and name not in after.failed and name not in after.untimed
     ]
 
 

@@ -84,3 +84,13 @@ def test_what_base_cannot_execute_is_new() -> None:
     missing = BenchmarkError("ended with status 127", lacks_program=True)
     tried = try_tool(base=missing, head=give("one"))
     assert (tried.added, tried.mended) == (("bench",), ())
+
+
+def test_a_benchmark_that_one_revision_reports_in_another_unit_is_named_with_it() -> None:
+    other = BenchmarkValues({"one": 1.0}, 1.0, untimed={"rate": "ops/s"})
+    tried = try_tool(base=give("one", "rate"), head=other)
+    assert tried.notes == ("rate is not compared: in head it has no time, but ops/s",)
+    assert tried.broken == ()
+    tried = try_tool(base=other, head=give("one", "rate"))
+    assert tried.notes == ("rate is not compared: in base it has no time, but ops/s",)
+    assert tried.added == ()
