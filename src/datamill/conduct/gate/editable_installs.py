@@ -21,7 +21,7 @@ _HEAD_BYTES = 512
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _SEARCHED = "PYTHONPATH="
 #: Options of Python that have a word of their own behind them, and those that keep the current folder out.
-_WITH_WORD, _ISOLATING = ("-W", "-X", "--check-hash-based-pycs"), ("-I", "-P")
+_WITH_WORD, _ISOLATING = ("-W", "-X"), ("-I", "-P")
 
 
 def list_editable_installs(
