@@ -313,6 +313,23 @@ def test_a_base_that_cannot_be_built_is_told_apart_from_a_head_that_cannot(repos
     assert typed.startswith("datamill: --build: HEAD~1 (")
 
 
+def test_what_a_build_prints_does_not_push_its_errors_out_of_the_message(repository: Path) -> None:
+    # What a program prints into no terminal comes when it ends, behind its errors.
+    (repository / "main.py").write_text(
+        "import sys\nprint('progress ' * 500 + 'the end')\n"
+        "sys.stderr.write('no such symbol: four\\n')\nsys.exit(3)\n"
+    )
+    (repository / "quiet.sh").write_text("echo no such module: five\nexit 4\n")
+    commit(repository, "builds that fail")
+    asked = ("--base", "HEAD~1", "--head", "HEAD")
+    loud = run(repository, "gate", *asked, "--build", "[ ! -e main.py ] || python3 main.py", "true", status=2)
+    said = " ".join(loud.stderr.split())
+    assert 'it ended with status 3; it said: "no such symbol: four"; its output ends: "' in said
+    assert 'progress the end"' in said
+    quiet = run(repository, "gate", *asked, "--build", "[ ! -e quiet.sh ] || sh quiet.sh", "true", status=2)
+    assert 'it ended with status 4; it said: "no such module: five"' in " ".join(quiet.stderr.split())
+
+
 def test_builds_and_benchmarks_run_in_the_folder_where_the_user_is(repository: Path) -> None:
     below = repository / "below"
     below.mkdir()

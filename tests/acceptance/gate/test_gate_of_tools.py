@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -227,7 +228,7 @@ def test_a_package_that_is_installed_from_the_repository_itself_is_told(
     place = tmp_path / "environment"
     program = place / "bin" / "measure"
     program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\n")
+    program.write_text(f"#!{sys.executable}\n")
     program.chmod(0o755)
     about = place / "lib" / "python3.11" / "site-packages" / "mylib-1.0.dist-info" / "direct_url.json"
     about.parent.mkdir(parents=True)

@@ -70,9 +70,10 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float, by_range: bool 
     there are enough executions (`shows_means`); typical values can be told apart sooner, and where such
     values, of a busy machine for example, hide what becomes of the mean. Where means differ, and typical
     values agree with them and are alone well known, these are told: rare values widen means alone. A pair
-    counts as unchanged where the interval of its means lies within `limit`; of values that come in steps so
-    wide that they hardly ever differ, and with `by_range` of all, also where no two values are farther apart,
-    which few rounds show: of typical values. That is for responses without rare slow values, such as memory.
+    counts as unchanged where the interval of its means lies within `limit`; with `by_range` also, and before
+    anything else, where no two values are farther apart, which few rounds show: of typical values. That is
+    for responses that hardly ever have rare large values, such as memory. Of values that come in steps so
+    wide that they hardly ever differ it is so, too, where these steps alone may be what parts them.
     Intervals of values in steps are wider by a step. A pair is settled when more rounds
     would not change what a reader does: unchanged, or different and known to the limit or to a tenth of the
     difference; a fifth is enough where rounds are few.
@@ -141,6 +142,11 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
     steps = rounds.find_step(baseline), rounds.find_step(other)
     means = bound_relative_difference(first, second, name, alpha, steps=steps)
     enough = shows_means(rounds, int(first.size))
+    near = bound_value_range(first, second, name, alpha, steps=steps) if by_range or all(steps) else None
+    is_near = near is not None and lies_within(near, limit)
+    if near is not None and is_near and by_range:
+        # Before means: else it would turn with the number of rounds, and not with what they show.
+        return Pair(baseline, other, near, "unchanged", settled=True, needed_rounds=near.rounds)
     if enough:
         if excludes_zero(means):
             by_means = _differ(baseline, other, means, _WELL_KNOWN, limit)
@@ -151,11 +157,8 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
             return by_means
         if lies_within(means, limit):
             return Pair(baseline, other, means, "unchanged", settled=True, needed_rounds=means.rounds)
-    by_range = by_range or all(steps)
-    if by_range:
-        near = bound_value_range(first, second, name, alpha, steps=steps)
-        if near is not None and lies_within(near, limit):
-            return Pair(baseline, other, near, "unchanged", settled=True, needed_rounds=near.rounds)
+    if near is not None and is_near and not excludes_zero(near):
+        return Pair(baseline, other, near, "unchanged", settled=True, needed_rounds=near.rounds)
     typical = _find_typical(first, second, name, alpha, steps)
     if typical is not None:
         known = _WELL_KNOWN if enough else _FAR_APART_KNOWN
@@ -163,7 +166,7 @@ def _compare(rounds: Rounds, baseline: str, other: str, alpha: float, limit: flo
     needed = count_needed_rounds(means, limit)
     if needed:
         # Fewer tell nothing apart, however much it differs, and nothing of means.
-        equal = abs(means.estimate or 0.0) < limit and not by_range
+        equal = abs(means.estimate or 0.0) < limit and not by_range and not all(steps)
         needed = max(needed, _count_fewest(alpha), _count_for_means(rounds) if equal else 0)
     if excludes_zero(means):
         # By rounds too few to have met rare slow executions: it bounds nothing yet.

@@ -17,7 +17,7 @@ from datamill.experiment.messages.numbers import format_figures
 from datamill.experiment.quantities import format_duration
 from datamill.results.bundles.decisions import DECISION_SCHEMA, Cause, Decision, LookInterval
 
-#: Unit of memory, of which there are no rare slow executions.
+#: Unit of memory, which hardly ever has rare large values.
 _BYTES = "B"
 
 

@@ -124,7 +124,10 @@ def widen_by_steps(interval: LookInterval, baseline: FloatArray, steps: tuple[fl
         return interval
     least = float(baseline.min())
     coarse = (steps[1] + (1 + interval.estimate) * steps[0]) / least
-    return msgspec.structs.replace(interval, low=interval.low - coarse, high=interval.high + coarse)
+    # No value is below zero, however wide its steps are.
+    return msgspec.structs.replace(
+        interval, low=max(-1.0, interval.low - coarse), high=interval.high + coarse
+    )
 
 
 def tell_typical_apart(baseline: FloatArray, other: FloatArray, alpha: float) -> bool:

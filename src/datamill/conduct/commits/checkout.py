@@ -29,7 +29,9 @@ _CARGO_NOTES = ".fingerprint"
 _BUILDS_FOR_CARGO = re.compile(r"build/.+|deps/lib[^/]+-[0-9a-f]{16}\.so")
 #: The build that comes first, which is not measured.
 FIRST = 0
-_QUOTED_CHARACTERS = 800
+#: What of a build's last words a message quotes, and what of its standard output behind errors.
+_QUOTED_CHARACTERS, _QUOTED_BEHIND = 800, 400
+_READ_BYTES = 16_384
 #: What a make that started us tells those that it starts itself: no build of a revision is one of these.
 _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 
@@ -58,6 +60,7 @@ class Checkout:
         self._where = where
         self._folder = folder
         self._files, self._kept, self._tools = folder / "files", folder / "kept", folder / "tools"
+        self._printed = folder / "printed"
         self.directory = self._files / trees.inner
         self._made: list[Path] = []
         self._in_place = FIRST
@@ -167,13 +170,12 @@ class Checkout:
         answer = session.measure(
             CommandRequest(
                 schema=SCHEMA_VERSION,
-                # Some, such as Maven, say on standard output what is wrong, and only the other one is quoted.
-                command=list_words(f"{{ {self._build}\n}} >&2", shell=True),
+                command=list_words(self._build, shell=True),
                 directory=str(self.directory),
                 variables={name: "" for name in _OF_MAKE if name in os.environ},
                 input=None,
-                output="read",
-                output_file=None,
+                output="file",
+                output_file=str(self._printed),
                 timeout_s=0.0,
                 levels={LINK_ORDER: order},
                 build=BuildRequest(str(self._tools), seed),
@@ -182,7 +184,7 @@ class Checkout:
         run = answer.run
         if answer.failure is not None or answer.build is None or run is None or run.exit_code != 0:
             # Where a checkout is says nothing to people.
-            said = _describe(answer).replace(f"{self._files}/", "")
+            said = _describe(answer, self._printed).replace(f"{self._files}/", "")
             raise InputError(
                 f"{self.tree.title} cannot be built: {said}",
                 where=self._where or argument("build", verb="time"),
@@ -219,12 +221,27 @@ def _is_linked(path: Path) -> bool:
     return False
 
 
-def _describe(answer: CommandAnswer) -> str:
+def _describe(answer: CommandAnswer, printed: Path) -> str:
     if answer.failure is not None:
         return f"{answer.failure.message} {answer.failure.remedy}".strip()
-    words = strip_colours(answer.stderr_tail).strip()
-    said = f'; it said: "{words[-_QUOTED_CHARACTERS:]}"' if words else ""
+    said = _quote(strip_colours(answer.stderr_tail).strip(), _read_end(printed))
     run = answer.run
     if run is not None and run.signal is not None:
         return f"it was ended by signal {run.signal}{said}"
     return f"it ended with status {run.exit_code if run is not None else '?'}{said}"
+
+
+def _quote(errors: str, output: str) -> str:
+    """What a build said last: its errors first, since some, such as Maven, tell them on standard output."""
+    if not errors:
+        return f'; it said: "{output[-_QUOTED_CHARACTERS:]}"' if output else ""
+    behind = f'; its output ends: "{output[-_QUOTED_BEHIND:]}"' if output else ""
+    return f'; it said: "{errors[-_QUOTED_CHARACTERS:]}"{behind}'
+
+
+def _read_end(printed: Path) -> str:
+    """The end of a file that may be large: colours in it take more signs than are quoted."""
+    with contextlib.suppress(OSError), printed.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _READ_BYTES))
+        return strip_colours(file.read().decode("utf-8", errors="replace")).strip()
+    return ""

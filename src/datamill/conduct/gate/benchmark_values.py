@@ -17,33 +17,44 @@ from datamill.experiment.gate.gate import Benchmark
 from datamill.protocol.commands import CommandOutput, CommandRequest
 from datamill.protocol.trial import SCHEMA_VERSION
 from datamill.results.foreign.files import load_content
-from datamill.results.foreign.foreign_results import Execution, Series, is_failure
+from datamill.results.foreign.foreign_results import Execution, Series, is_failure, is_skip
 from datamill.results.foreign.recognise import recognise_format
 from datamill.results.foreign.units import find_conversion
 
 #: Parameters that tools add to every benchmark, at the value that says nothing.
 _IDLE = {"threads": "1"}
 _ONLY_STATUS = frozenset({0})
+#: With which a shell ends that finds no such program.
+_NO_PROGRAM = 127
 #: What of a tool's last words a message quotes.
 _QUOTED_CHARACTERS = 400
 
 
 class BenchmarkError(Exception):
-    """An execution gave no value; the message says why."""
+    """An execution gave no value; the message says why.
+
+    `lacks_program` says that there was nothing to execute.
+    """
+
+    def __init__(self, message: str, *, lacks_program: bool = False) -> None:
+        super().__init__(message)
+        self.lacks_program = lacks_program
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkValues:
     """What one execution gave: seconds by name, and the time that it took.
 
-    `failed` says why of benchmarks that the tool reports as failed, by name. `problem` says how the tool
-    ended where that was otherwise than with status 0, although it wrote results.
+    `failed` says why of benchmarks that the tool reports as failed, by name; `untimed` holds the units of
+    those that it reports without a time. `problem` says how the tool ended where that was otherwise than with
+    status 0, although it wrote results.
     """
 
     by_name: Mapping[str, float]
     time_s: float
     failed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
+    untimed: Mapping[str, str] = field(default_factory=dict)
 
 
 def execute_benchmark(
@@ -97,8 +108,9 @@ def execute_benchmark(
         problem += _quote_end(printed)
     # Where a checkout is says nothing to people.
     problem = problem.replace(f"{directory}/", "")
+    lacks_program = answer.run is None or answer.run.exit_code == _NO_PROGRAM
     if answer.run is None or (problem and not benchmark.tool):
-        raise BenchmarkError(problem)
+        raise BenchmarkError(problem, lacks_program=lacks_program)
     time_s = answer.run.wall_time_ns / 1e9
     if not benchmark.tool:
         return BenchmarkValues({benchmark.name: time_s}, time_s)
@@ -106,7 +118,7 @@ def execute_benchmark(
         values = _read_results(benchmark, written)
     except BenchmarkError:
         if problem:
-            raise BenchmarkError(problem) from None
+            raise BenchmarkError(problem, lacks_program=lacks_program) from None
         raise
     before = f"{benchmark.name}: " if qualified else ""
     return BenchmarkValues(
@@ -114,6 +126,7 @@ def execute_benchmark(
         time_s,
         {f"{before}{name}": reason for name, reason in values.failed.items()},
         problem,
+        {f"{before}{name}": unit for name, unit in values.untimed.items()},
     )
 
 
@@ -143,15 +156,19 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
         ) from None
     found: dict[str, list[float]] = {}
     failed: dict[str, str] = {}
-    units: set[str] = set()
+    untimed: dict[str, str] = {}
+    skips = False
     for execution in results.executions:
         name = _name(benchmark, execution)
-        units.update(series.unit for series in execution.series)
         reason = next((item.exclusion for item in execution.series if is_failure(item.exclusion)), "")
         if reason:
-            failed[name] = reason
+            failed[name] = _shorten(reason)
+        skips |= any(is_skip(item.exclusion) for item in execution.series)
         series = _choose_time(execution)
         if series is None:
+            units = dict.fromkeys(item.unit for item in execution.series if not item.exclusion)
+            if units:
+                untimed[name] = " and ".join(units)
             continue
         conversion = find_conversion(series.unit)
         values = [
@@ -163,13 +180,20 @@ def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:
             found.setdefault(name, []).append(fmean(values))
     if not found and failed:
         raise BenchmarkError(f"failed: {'; '.join(f'{name} {reason}' for name, reason in failed.items())}")
-    if not found:
-        held = f", but {' and '.join(sorted(units))}" if units else ""
+    if not found and not skips:
+        held = f", but {' and '.join(sorted(set(untimed.values())))}" if untimed else ""
         raise BenchmarkError(
             f"wrote results without any time{held}: have it report times (JMH does with -bm avgt)"
         )
     means = {name: fmean(values) for name, values in found.items() if name not in failed}
-    return BenchmarkValues(means, 0.0, failed)
+    untimed = {name: unit for name, unit in untimed.items() if name not in found and name not in failed}
+    return BenchmarkValues(means, 0.0, failed, untimed=untimed)
+
+
+def _shorten(reason: str) -> str:
+    """A reason of a tool in one line, of which a whole report is no part."""
+    words = " ".join(strip_colours(reason).split())
+    return words if len(words) <= _QUOTED_CHARACTERS else f"{words[: _QUOTED_CHARACTERS - 2]} …"
 
 
 def _choose_time(execution: Execution) -> Series | None:

@@ -124,7 +124,8 @@ def conduct_gate(
             for path in trees.list_submodules(tree)
         ]
         warnings += missing
-        shared = list_editable_installs(gate.benchmarks, trees.top)
+        places = [checkout.directory for checkout in checkouts.values()]
+        shared = list_editable_installs(gate.benchmarks, trees.top, places)
         warnings += shared
         if build and not varies and not first.base_problem:
             links = any(checkout.made for checkout in checkouts.values())
@@ -147,7 +148,7 @@ def conduct_gate(
         tried = try_benchmarks(gate, run, first.build_s if varies else 0.0, sides, listener.tell_building)
         if run.measured:
             run.run()
-        elif not tried.broken and not tried.added:
+        elif not (tried.broken or tried.added or tried.mended):
             where = head.title if first.base_problem else f"both {base.title} and {head.title}"
             raise InputError(
                 f"no benchmark works in {where}: {'; '.join((*tried.notes, *missing))}",
@@ -158,7 +159,8 @@ def conduct_gate(
             warnings.append(first.base_problem)
         warnings += tried.notes
         broken = [*tried.broken, *list_breaking(run)]
-        warnings += list_failing(run)
+        untold = list_failing(run, often=True)
+        warnings += [*untold, *list_failing(run, often=False)]
         over_s = run.elapsed_s - gate.within_s
         if run.measured and over_s > _OVERRUN * gate.within_s and not run.interrupted:
             warnings.append(
@@ -185,7 +187,7 @@ def conduct_gate(
             varies=varies,
             interrupted=run.interrupted,
             base_lacks=bool(first.base_problem),
-            uncompared=(*shared, *tried.notes),
+            uncompared=(*shared, *tried.notes, *untold),
         )
 
 

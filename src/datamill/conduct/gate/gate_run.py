@@ -35,7 +35,8 @@ MOST_SWEEPS = 300
 #: A benchmark that cannot be settled in the time left is measured in one of so many sweeps, for as long as
 #: there are others that can.
 _SELDOM = 4
-_MOST_FAILED = 0.3
+#: Executions from which failures may be too many, and the share of them from which they are.
+_FEWEST_RUNS, _MOST_FAILED = 4, 0.3
 
 
 @dataclass(slots=True)
@@ -43,6 +44,8 @@ class Measured:
     """What was measured of one benchmark's command: names of its values, and each by round and revision.
 
     `failing` are the revisions in which the command failed at once, and its tool wrote results all the same.
+    `failures` are those of the whole command, `lacking` those of single values by name; each begins with its
+    revision.
     """
 
     benchmark: Benchmark
@@ -53,6 +56,7 @@ class Measured:
     values: dict[str, dict[int, dict[str, list[float]]]] = field(default_factory=dict)
     runs: int = 0
     failures: list[str] = field(default_factory=list)
+    lacking: dict[str, list[str]] = field(default_factory=dict)
 
     def note(self, number: int, revision: str, found: Mapping[str, float]) -> None:
         """Take the values of one execution."""
@@ -61,9 +65,14 @@ class Measured:
                 cells = self.values.setdefault(name, {}).setdefault(number, {BASE: [], HEAD: []})
                 cells[revision].append(found[name])
 
-    def count_failures(self, revision: str) -> int:
-        """Return how many executions in a revision gave no value."""
-        return sum(failure.startswith(f"{revision}: ") for failure in self.failures)
+    def list_failures(self) -> list[tuple[str, list[str]]]:
+        """Return what failed, the whole command first, each with how it did."""
+        whole = [(self.benchmark.name, self.failures)] if self.failures else []
+        return [*whole, *self.lacking.items()]
+
+    def fails_often(self, failures: list[str]) -> bool:
+        """Tell whether these are too many failures for the executions that there were."""
+        return self.runs >= _FEWEST_RUNS and len(failures) > _MOST_FAILED * self.runs
 
 
 class GateRun:
@@ -161,26 +170,20 @@ class GateRun:
         doubtful = [
             item
             for item in self.measured
-            if not self._is_broken(item) and (unsettled is None or unsettled & set(item.names))
+            if not item.fails_often(item.failures) and (unsettled is None or unsettled & _list_working(item))
         ]
         hopeful = [item for item in doubtful if self._foresee_s(item) <= left_s]
         return hopeful if hopeful and self.sweeps % _SELDOM else doubtful
 
     def _foresee_s(self, item: Measured) -> float:
         """Time until the last of its values is settled, if they are as they seem."""
+        working = _list_working(item)
         needed = [
             verdict.pair.needed_rounds - verdict.pair.interval.rounds
             for verdict in self.verdicts
-            if verdict.name in item.names and not verdict.pair.settled
+            if verdict.name in working and not verdict.pair.settled
         ]
         return max(needed, default=0) * 2 * item.executions * item.execution_s
-
-    def breaks(self, item: Measured) -> bool:
-        """Tell whether a benchmark fails too often, and in head more often than in base."""
-        return self._is_broken(item) and item.count_failures(HEAD) > item.count_failures(BASE)
-
-    def _is_broken(self, item: Measured) -> bool:
-        return item.runs >= 4 and len(item.failures) > _MOST_FAILED * item.runs
 
     def _sweep(self, number: int, chosen: list[Measured]) -> None:
         if self._make_build is not None:
@@ -199,12 +202,14 @@ class GateRun:
         except BenchmarkError as problem:
             item.failures.append(f"{side}: {problem}")
             return
-        if found.problem and side not in item.failing:
+        lacking = [name for name in item.names if name not in found.by_name]
+        if found.problem and side not in item.failing and not lacking and not found.failed:
+            # No benchmark of the tool accounts for it.
             item.failures.append(f"{side}: {found.problem}")
             return
-        failed = next((name for name in item.names if name in found.failed), None)
-        if failed is not None:
-            item.failures.append(f"{side}: {failed} {found.failed[failed]}")
+        for name in lacking:
+            reason = found.failed.get(name) or found.problem or "it gave no result"
+            item.lacking.setdefault(name, []).append(f"{side}: {reason}")
         item.note(number, side, found.by_name)
 
     def execute(self, benchmark: Benchmark, side: str) -> BenchmarkValues:
@@ -224,6 +229,11 @@ class GateRun:
             # By what is asked: names must not depend on what works.
             qualified=sum(bool(asked.tool) for asked in self._gate.benchmarks) > 1,
         )
+
+
+def _list_working(item: Measured) -> set[str]:
+    """The values that more rounds may still tell something of."""
+    return {name for name in item.names if not item.fails_often(item.lacking.get(name, []))}
 
 
 def _find_step(values: list[float]) -> float:

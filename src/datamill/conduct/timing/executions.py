@@ -24,7 +24,8 @@ from datamill.results.trials.responses import list_built_in_values
 ITERATION = "HYPERFINE_ITERATION"
 #: What of a program's last words a message quotes.
 _QUOTED_CHARACTERS = 400
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+#: What colours words, moves about on a terminal, or makes links and titles there.
+_COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ def describe_failure(answer: CommandAnswer, allowed: frozenset[int] | None) -> s
 
 
 def strip_colours(text: str) -> str:
-    """Return what a program said without what colours it in a terminal."""
+    """Return what a program said without what colours it in a terminal, or does anything else there."""
     return _COLOURS.sub("", text)
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     # Brings statistics along.
     from datamill.analysis.sequential.pairs import Pair
     from datamill.conduct.timing.timing_bundle import PackageOrigin
+    from datamill.conduct.timing.timing_run import TimingRun
     from datamill.results.bundles.bundle import Bundle
     from datamill.results.bundles.decisions import Decision
 
@@ -43,7 +44,8 @@ class TimedCommands:
 
     `completed` are the executions of each command, by its name, that ended as they should.
 
-    `measured_s` is the time from the first execution to the last; `interrupted` says that the user ended it.
+    `measured_s` is the time from the first execution to the last; `interrupted` says that something, such as
+    the user, ended it before the answer was known or a bound was met.
     `bounded` are the names of commands whose response is known only as an upper bound.
     """
 
@@ -129,20 +131,15 @@ def measure_rounds(
         listener.warn(caution)
     bundle = make_timing_bundle(question, binary, folder, origins)
     run = TimingRun(session, question, bundle, listener, began_s, builds)
-    interrupted, notes = False, []
+    notes = []
     try:
         run.run()
     except (KeyboardInterrupt, InputError, WorkerError, OSError) as ending:
         # What was measured until then is an answer, too.
         if run.decision is None:
             raise
-        interrupted = True
-        if isinstance(ending, OSError):
-            notes.append(
-                f"it ended early, and the bundle does not hold all executions: {ending.strerror or ending}"
-            )
-        elif not isinstance(ending, KeyboardInterrupt):
-            notes.append(f"it ended early: {' '.join(str(ending).split())}")
+        if not isinstance(ending, KeyboardInterrupt):
+            notes.append(_phrase_ending(run, ending))
     measured_s = monotonic() - began_s
     assert run.decision is not None, "the first batch always runs, and is looked at"
     completed = {
@@ -156,8 +153,10 @@ def measure_rounds(
     limits = list_limits(question, run.records)
     # Where too few were asked for it has been said.
     if not look_at_number(question, question.most_rounds):
-        limits += look_at_number(question, run.rounds, round_s=run.round_s, measured_s=measured_s)
-    if not interrupted:
+        # What was ended early had time left: to allow more of it helps nobody.
+        round_s = 0.0 if run.ended_early else run.round_s
+        limits += look_at_number(question, run.rounds, round_s=round_s, measured_s=measured_s)
+    if not run.ended_early:
         limits += list_overruns(question, run.rounds, measured_s)
     return TimedCommands(
         question,
@@ -167,6 +166,18 @@ def measure_rounds(
         completed,
         (*cautions, *limits, *run.decision.warnings, *notes),
         measured_s,
-        interrupted,
+        run.ended_early,
         find_bounded(question, run.records),
     )
+
+
+def _phrase_ending(run: TimingRun, ending: Exception) -> str:
+    """What ended timing, or kept the bundle from holding all of it."""
+    if not isinstance(ending, OSError):
+        return f"it ended early: {' '.join(str(ending).split())}"
+    why = ending.strerror or str(ending)
+    if ending is not run.unkept:
+        place = f"{ending.filename}: " if ending.filename is not None else ""
+        return f"it ended early: {place}{why}"
+    early = "it ended early, and " if run.ended_early else ""
+    return f"{early}the bundle does not hold all executions: {why}"

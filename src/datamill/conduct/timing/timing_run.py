@@ -16,6 +16,7 @@ from datamill.conduct.timing.rounds_so_far import RoundsSoFar
 from datamill.design.batches import list_batches, number_round
 from datamill.design.design import PlannedTrial
 from datamill.execution.command_session import CommandSession
+from datamill.execution.errors import WorkerError
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -64,12 +65,18 @@ class TimingRun:
         self.records: list[TrialRecord] = []
         self.decision: Decision | None = None
         self.pairs: tuple[Pair, ...] = ()
+        #: Whether something other than the rule and the bounds ended it.
+        self.ended_early = False
+        #: Why the bundle does not hold all.
+        self.unkept: OSError | None = None
 
     def run(self) -> None:
         """Execute batch after batch until a look or a bound says stop; what happened is on disk afterwards.
 
         Raises:
             InputError: when a command fails too often.
+            WorkerError: when the worker ended.
+            OSError: when something cannot be read or written; `unkept` is that of the bundle.
             KeyboardInterrupt: after what was known at the last look has been kept.
         """
         try:
@@ -87,7 +94,8 @@ class TimingRun:
                     self._stop("max_time")
                     return
             self._stop("max_trials")
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, InputError, WorkerError, OSError):
+            self.ended_early = self.decision is None or self.decision.decision != "stop"
             self._stop("interrupted")
             raise
         finally:
@@ -225,10 +233,14 @@ class TimingRun:
     def _write(self, *, final: bool) -> None:
         """Put on disk what is not there yet; the last decision may still become another one."""
         self._flushed_s = monotonic()
-        if self._unwritten:
-            self._bundle.append_records(self._unwritten)
-            self._unwritten = []
-        kept = [] if final else self._unwritten_decisions[-1:]
-        for decision in self._unwritten_decisions[: len(self._unwritten_decisions) - len(kept)]:
-            self._bundle.append_decision(decision)
-        self._unwritten_decisions = kept
+        try:
+            if self._unwritten:
+                self._bundle.append_records(self._unwritten)
+                self._unwritten = []
+            while len(self._unwritten_decisions) > (0 if final else 1):
+                self._bundle.append_decision(self._unwritten_decisions[0])
+                # Each at once: after a failure the rest is tried again.
+                del self._unwritten_decisions[0]
+        except OSError as problem:
+            self.unkept = problem
+            raise

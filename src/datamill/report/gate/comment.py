@@ -15,8 +15,11 @@ from datamill.report.gate.statement import (
 
 #: By this line a comment is found again, to be replaced.
 MARK = "<!-- datamill gate -->"
-#: What would be markup, a link to an issue or a call of a person.
-_SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
+#: What would be markup, a formula, a link to an issue or a call of a person. The last two are looked for in
+#: what Markdown has made of a text, where no escape is left: a space without width keeps them apart.
+_SPELLED = {sign: f"\\{sign}" for sign in "\\`*_[]|~$"} | {
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b", "#": "#\u200b",
+}  # fmt: skip
 #: Rows that are shown at once; the others are folded away, and so are the times themselves.
 _SHOWN = 10
 _CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in MEANS)
@@ -25,7 +28,7 @@ _TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmar
 
 def write_comment(answer: GateAnswer) -> str:
     """Return the comment: the verdict, what changed or is not compared, and below a fold the rest."""
-    passing = "Nothing compared" if answer.base_lacks else "No slowdown found"
+    passing = "No slowdown found" if answer.benchmarks else "Nothing compared"
     head = passing if answer.passes else "Slower" if answer.alarms else "Broken"
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", _escape(phrase_gate(answer)), ""]

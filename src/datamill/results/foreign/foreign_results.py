@@ -9,11 +9,18 @@ from datamill.results.foreign.content import Content
 
 #: Begins the exclusion of what the tool itself reports as failed.
 FAILED = "failed"
+#: Begins that of what the tool was told not to measure.
+SKIPPED = "skipped"
 
 
 def is_failure(exclusion: str) -> bool:
     """Tell whether an exclusion says that the benchmark itself failed."""
     return exclusion == FAILED or exclusion.startswith(f"{FAILED}: ")
+
+
+def is_skip(exclusion: str) -> bool:
+    """Tell whether an exclusion says that the benchmark was left out on purpose."""
+    return exclusion.startswith((f"{SKIPPED}: ", f"{SKIPPED} ("))
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,9 @@ def test_memory_that_is_the_same_in_each_execution_is_judged_after_eight(
     # 10 MB in pages, and so many pages more: 0, 0.04, 1, 3 and 10%.
     columns = np.full(8, 2500 * PAGE), np.full(8, (2500 + difference) * PAGE)
     early, pair = (
-        compare_pairs(make_stepped(*(column[:count] for column in columns)), alpha=0.05, limit=0.01)[0]
+        compare_pairs(
+            make_stepped(*(column[:count] for column in columns)), alpha=0.05, limit=0.01, by_range=True
+        )[0]
         for count in (7, 8)
     )
     assert early.verdict == "cannot tell"
@@ -176,6 +178,21 @@ def test_memory_that_jumps_by_a_page_now_and_then_is_judged_with_that_page_as_do
     assert compare_pairs(rounds, alpha=0.05, limit=0.0005)[0].verdict == "cannot tell"
     (pair,) = compare_pairs(make_stepped(equal, less), alpha=0.05, limit=0.01)
     assert (pair.verdict, pair.interval.low < -0.04 < pair.interval.high) == ("less", True)
+
+
+@pytest.mark.parametrize(("by_range", "verdict"), [(False, "more"), (True, "unchanged")])
+def test_a_difference_below_the_limit_is_judged_alike_before_and_after_means_are_known(
+    by_range: bool, verdict: str
+) -> None:
+    # 0.04%, in each of the rounds.
+    columns = np.full(40, 2500 * PAGE), np.full(40, 2501 * PAGE)
+    verdicts = {
+        compare_pairs(
+            make_stepped(*(column[:count] for column in columns)), alpha=0.05, limit=0.01, by_range=by_range
+        )[0].verdict
+        for count in (8, 20, 29, 30, 31, 40)
+    }
+    assert verdicts == {verdict}
 
 
 def test_memory_that_varies_by_some_pages_is_unchanged_as_soon_as_no_two_values_are_far_apart() -> None:

@@ -11,6 +11,7 @@ from datamill.analysis.sequential.typical_ratio import (
     bound_typical_ratio,
     measure_evidence,
     tell_typical_apart,
+    widen_by_steps,
 )
 
 
@@ -85,3 +86,13 @@ def test_the_bounds_are_where_the_evidence_reaches_its_limit() -> None:
         logs = np.log(second / first)
         assert measure_evidence(logs, math.log1p(bound)) >= math.log(20)
         assert measure_evidence(logs, math.log1p(bound) + inward) < math.log(20)
+
+
+def test_steps_wider_than_the_values_do_not_make_an_interval_begin_below_zero() -> None:
+    baseline = np.full(40, 2.0)
+    interval = bound_typical_ratio(baseline, np.where(np.arange(40) % 2, 1.0, 1.1), "b against a", 0.05)
+    wide = widen_by_steps(interval, baseline, (2.0, 2.0))
+    assert wide.low == -1.0
+    assert wide.high > interval.high
+    narrow = widen_by_steps(interval, baseline, (0.01, 0.01))
+    assert -1.0 < narrow.low < interval.low

@@ -109,5 +109,43 @@ def test_times_are_folded_away_in_a_comment(answer: GateAnswer) -> None:
     assert slow[3] in folded
 
 
+def test_a_comment_on_no_benchmark_at_all_does_not_say_that_no_slowdown_was_found(
+    answer: GateAnswer,
+) -> None:
+    empty = replace(answer, benchmarks=(), added=("one",))
+    assert "### Nothing compared" in write_comment(empty)
+    unchanged = replace(answer, benchmarks=tuple(item for item in answer.benchmarks if not item.is_alarm))
+    assert "### No slowdown found" in write_comment(unchanged)
+
+
+@pytest.mark.parametrize(
+    ("sign", "spelled"),
+    [
+        *((sign, f"\\{sign}") for sign in "\\`*_[]|~$"),
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        # Whoever has the name, or the issue the number, is looked for after Markdown.
+        ("@", "@\u200b"),
+        ("#", "#\u200b"),
+    ],
+)
+def test_a_sign_in_a_name_makes_nothing_else_of_a_comment(
+    answer: GateAnswer, sign: str, spelled: str
+) -> None:
+    named = replace(answer.benchmarks[0], name=f"of {sign}12")
+    odd = replace(
+        answer,
+        benchmarks=(named,),
+        broken=(f"a{sign}b fails",),
+        added=(f"c{sign}d",),
+        warnings=(f"e{sign}f is odd",),
+    )
+    comment = write_comment(odd)
+    for told in (f"of {sign}12", f"a{sign}b", f"c{sign}d", f"e{sign}f"):
+        assert told.replace(sign, spelled) in comment
+        assert told not in comment
+
+
 def read_numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"[-+]?[\d.]+", text.replace("−", "-"))]

@@ -46,6 +46,16 @@ def test_a_benchmark_that_is_only_called_like_an_aggregate_stays_one(tmp_path: P
     assert set(table["benchmark"]) == {"BM_find_mean", "BM_sort"}
 
 
+def test_what_google_benchmark_skips_on_purpose_is_no_failure(tmp_path: Path) -> None:
+    skipped = {"name": "BM_A", "skipped": True, "skip_message": "no such device"}
+    failed = {"name": "BM_B", "error_occurred": True, "error_message": "no such file"}
+    table = read(tmp_path, make_google(skipped, failed)).table
+    reasons = dict(table.select("benchmark", "exclusion").unique().iter_rows())
+    assert reasons == {"BM_A": "skipped: no such device", "BM_B": "failed: no such file"}
+    assert not table["valid"].any()
+    assert table["value"].null_count() == table.height
+
+
 def test_memory_that_google_benchmark_counted_is_in_bytes(tmp_path: Path) -> None:
     table = read(tmp_path, make_google({"max_bytes_used": 100, "allocs_per_iter": 2.0})).table
     units = dict(table.select("response", "unit").rows())

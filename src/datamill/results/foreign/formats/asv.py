@@ -15,6 +15,7 @@ from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
 from datamill.results.foreign.foreign_results import (
     FAILED,
+    SKIPPED,
     Execution,
     ForeignFormat,
     ForeignResults,
@@ -123,7 +124,7 @@ def _make_series(response: str, unit: str, result: Any, recorded: Sequence[float
     if result is None:
         return Series(response, unit, [None], exclusion=FAILED)
     if _is_nan(result):
-        return Series(response, unit, [None], exclusion="skipped (n/a)")
+        return Series(response, unit, [None], exclusion=f"{SKIPPED} (n/a)")
     if not isinstance(result, (int, float)) or isinstance(result, bool):
         return Series(response, unit, [None], exclusion=f'"{result}" is not a number')
     return Series(response, unit, [float(result)])

@@ -9,6 +9,7 @@ from datamill.experiment.errors import InputError
 from datamill.results.foreign.content import Content
 from datamill.results.foreign.foreign_results import (
     FAILED,
+    SKIPPED,
     Execution,
     ForeignFormat,
     ForeignResults,
@@ -24,7 +25,7 @@ _VALUE = re.compile(
     r"(?P<number>[0-9.]+(?:e[+-]?[0-9]+)?)(?:±[0-9.]+(?:e[+-]?[0-9]+)?)?(?P<unit>[a-zA-Zμµ]*)"
 )
 _SIZES = {"": "B", "k": "kB", "K": "kB", "M": "MB", "G": "GB", "T": "TB"}
-_NO_VALUE = {"failed": FAILED, "n/a": "skipped (n/a)", "ok": ""}
+_NO_VALUE = {"failed": FAILED, "n/a": f"{SKIPPED} (n/a)", "ok": ""}
 
 
 def claims_asv_text(content: Content) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from datamill.results.foreign.content import Content, convert_document, describe_scalar
 from datamill.results.foreign.foreign_results import (
     FAILED,
+    SKIPPED,
     Execution,
     ForeignFormat,
     ForeignResults,
@@ -134,8 +135,11 @@ def _gather_series(entries: list[tuple[_Entry, dict[str, float]]]) -> list[Serie
     series: dict[tuple[str, str, str], tuple[list[float | None], list[int | None]]] = {}
     for entry, counters in entries:
         reason = ""
-        if entry.error_occurred or entry.skipped:
-            reason = f"{FAILED}: {entry.error_message or entry.skip_message or 'no message'}"
+        if entry.error_occurred:
+            reason = f"{FAILED}: {entry.error_message or 'no message'}"
+        elif entry.skipped:
+            # On purpose (SkipWithMessage).
+            reason = f"{SKIPPED}: {entry.skip_message or 'no message'}"
         elif entry.run_type == "aggregate":
             reason = f"{AGGREGATE}: {entry.aggregate_name or 'a figure'} of the repetitions, no observation"
         percent = entry.run_type == "aggregate" and entry.aggregate_unit == "percentage"
