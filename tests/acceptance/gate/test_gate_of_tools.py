@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from acceptance.gate.scratch_repositories import commit, make_repository
+from acceptance.gate.scratch_repositories import commit
 from acceptance.gate.scratch_repositories import type_datamill as run
 
 GATE = """\
@@ -28,16 +28,6 @@ ERROR = (
     '{{"name": "{name}", "run_type": "iteration", "real_time": 0, "time_unit": "ms", '
     '"error_occurred": true, "error_message": "no such file"}}'
 )
-
-
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATAMILL_STATE_DIR", str(tmp_path / "state"))
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "repository")
 
 
 def write_tool(
@@ -175,24 +165,23 @@ def test_what_a_build_says_on_its_standard_output_is_quoted(repository: Path) ->
     assert 'it said: "COMPILATION ERROR"' in said
 
 
-def test_a_build_that_links_nothing_is_made_once(repository: Path) -> None:
+@pytest.mark.parametrize(
+    ("build", "benchmark", "builds", "why"),
+    [
+        ("true", "true", 2, "the build links no program or library, so that each revision is built once"),
+        ("cp /bin/true prog", "./prog", 4, "each build of a revision is the same however often it is built"),
+    ],
+    ids=["nothing is linked", "the link order cannot be drawn"],
+)
+def test_a_build_is_repeated_only_as_often_as_that_can_show_something(
+    repository: Path, build: str, benchmark: str, builds: int, why: str
+) -> None:
     (repository / "words").write_text("")
     commit(repository, "words")
-    count = f"echo built >>{repository.parent / 'builds'}"
-    done = run(repository, "gate", "--within", "1s", "--alpha", "0.1%", "--build", count, "true")
-    assert (repository.parent / "builds").read_text().split() == ["built"] * 2
-    assert "the build links no program or library, so that each revision is built once" in " ".join(
-        done.stdout.split()
-    )
-
-
-def test_a_build_whose_link_order_cannot_be_drawn_is_repeated_once(repository: Path) -> None:
-    (repository / "words").write_text("")
-    commit(repository, "words")
-    count = f"cp /bin/true prog && echo built >>{repository.parent / 'builds'}"
-    done = run(repository, "gate", "--within", "1s", "--alpha", "0.1%", "--build", count, "./prog")
-    assert (repository.parent / "builds").read_text().split() == ["built"] * 4
-    assert "each build of a revision is the same however often it is built" in " ".join(done.stdout.split())
+    count = f"{build} && echo built >>{repository.parent / 'builds'}"
+    done = run(repository, "gate", "--within", "1s", "--alpha", "0.1%", "--build", count, benchmark)
+    assert (repository.parent / "builds").read_text().split() == ["built"] * builds
+    assert why in " ".join(done.stdout.split())
 
 
 def test_what_cargo_builds_to_build_with_is_built_once(repository: Path) -> None:

@@ -132,6 +132,6 @@ def _bound_typical(base: FloatArray, head: FloatArray, alpha: float, steps: tupl
     low = bound_typical_below(base, head, alpha)
     best = -1.0 if low is None else low - (steps[0] + steps[1]) / float(base.min())
     if math.log2(1 / alpha) <= base.size - 2:
-        # Where values do not overlap at all (`bound_separate_values`).
+        # Where values do not overlap at all (`bound_value_range`).
         best = max(best, float((head.min() - steps[1]) / (base.max() + steps[0])) - 1)
     return max(-1.0, best)

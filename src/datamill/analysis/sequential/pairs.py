@@ -14,7 +14,6 @@ from datamill.analysis.model_data.cells import FloatArray
 from datamill.analysis.sequential.intervals import bound_relative_difference, excludes_zero, lies_within
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.typical_ratio import (
-    bound_separate_values,
     bound_typical_ratio,
     bound_value_range,
     tell_typical_apart,
@@ -66,7 +65,7 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float, by_range: bool 
 
     The chance that any of the intervals ever misses its true ratio is `alpha` at most: Bonferroni over pairs,
     and over three intervals of each, of means (`bound_relative_difference`) and of typical values
-    (`bound_typical_ratio`, and `bound_separate_values` for few rounds). Means show rare slow values, too, if
+    (`bound_typical_ratio`, and `bound_value_range` for few rounds). Means show rare slow values, too, if
     there are enough executions (`shows_means`); typical values can be told apart sooner, and where such
     values, of a busy machine for example, hide what becomes of the mean. Where means differ, and typical
     values agree with them and are alone well known, these are told: rare values widen means alone. A pair
@@ -112,7 +111,7 @@ def count_fewest_rounds(packages: int, alpha: float) -> int:
 
 
 def _count_fewest(share: float) -> int:
-    # The rule of `bound_separate_values`, which needs the fewest.
+    # The rule of `bound_value_range`, which needs the fewest.
     return 2 + math.ceil(math.log2(1 / share))
 
 
@@ -188,7 +187,9 @@ def _find_typical(
 
     Values that come in steps cannot be told apart below a step, whatever their ranks are.
     """
-    apart = bound_separate_values(first, second, name, alpha, steps=steps)
+    # Where values do not overlap at all.
+    near = bound_value_range(first, second, name, alpha, steps=steps)
+    apart = near if near is not None and excludes_zero(near) else None
     if not tell_typical_apart(first, second, alpha):
         return apart
     typical = widen_by_steps(bound_typical_ratio(first, second, name, alpha), first, steps)

@@ -73,24 +73,6 @@ def bound_typical_below(baseline: FloatArray, other: FloatArray, alpha: float) -
     return None if low is None else math.expm1(low)
 
 
-def bound_separate_values(
-    baseline: FloatArray,
-    other: FloatArray,
-    name: str,
-    alpha: float,
-    *,
-    steps: tuple[float, float] = (0.0, 0.0),
-) -> LookInterval | None:
-    """Bound typical values of packages whose values do not overlap at all; None where they do.
-
-    Arguments as for `bound_value_range`.
-    """
-    interval = bound_value_range(baseline, other, name, alpha, steps=steps)
-    if interval is None or interval.low is None or interval.high is None:
-        return None
-    return None if interval.low <= 0 <= interval.high else interval
-
-
 def bound_value_range(
     baseline: FloatArray,
     other: FloatArray,

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from datamill.conduct.timing.builds import Built
-from datamill.conduct.timing.executions import strip_colours
+from datamill.conduct.timing.executions import read_last_words, strip_colours
 from datamill.conduct.timing.question import LINK_ORDER
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
@@ -31,7 +31,6 @@ _BUILDS_FOR_CARGO = re.compile(r"build/.+|deps/lib[^/]+-[0-9a-f]{16}\.so")
 FIRST = 0
 #: What of a build's last words a message quotes, and what of its standard output behind errors.
 _QUOTED_CHARACTERS, _QUOTED_BEHIND = 800, 400
-_READ_BYTES = 16_384
 #: What a make that started us tells those that it starts itself: no build of a revision is one of these.
 _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 
@@ -224,7 +223,7 @@ def _is_linked(path: Path) -> bool:
 def _describe(answer: CommandAnswer, printed: Path) -> str:
     if answer.failure is not None:
         return f"{answer.failure.message} {answer.failure.remedy}".strip()
-    said = _quote(strip_colours(answer.stderr_tail).strip(), _read_end(printed))
+    said = _quote(strip_colours(answer.stderr_tail).strip(), read_last_words(printed))
     run = answer.run
     if run is not None and run.signal is not None:
         return f"it was ended by signal {run.signal}{said}"
@@ -237,11 +236,3 @@ def _quote(errors: str, output: str) -> str:
         return f'; it said: "{output[-_QUOTED_CHARACTERS:]}"' if output else ""
     behind = f'; its output ends: "{output[-_QUOTED_BEHIND:]}"' if output else ""
     return f'; it said: "{errors[-_QUOTED_CHARACTERS:]}"{behind}'
-
-
-def _read_end(printed: Path) -> str:
-    """The end of a file that may be large: colours in it take more signs than are quoted."""
-    with contextlib.suppress(OSError), printed.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _READ_BYTES))
-        return strip_colours(file.read().decode("utf-8", errors="replace")).strip()
-    return ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from datamill.conduct.timing.executions import describe_failure, strip_colours
+from datamill.conduct.timing.executions import describe_failure, read_last_words, strip_colours
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
@@ -131,12 +131,12 @@ def execute_benchmark(
 
 
 def _quote_end(printed: Path) -> str:
-    with suppress(OSError):
-        words = " ".join(strip_colours(printed.read_text(encoding="utf-8", errors="replace")).split())
-        # Results in JSON are no words.
-        said = bool(words) and not words.startswith(("{", "["))
-        return f'; its output ends: "{words[-_QUOTED_CHARACTERS:]}"' if said else ""
-    return ""
+    with suppress(OSError), printed.open("rb") as file:
+        if file.read(1) in (b"{", b"["):
+            # Results in JSON are no words.
+            return ""
+    words = " ".join(read_last_words(printed).split())
+    return f'; its output ends: "{words[-_QUOTED_CHARACTERS:]}"' if words else ""
 
 
 def _read_results(benchmark: Benchmark, written: Path) -> BenchmarkValues:

@@ -31,8 +31,8 @@ def list_editable_installs(
 
     An editable installation (`pip install -e`) imports the files of the user's own folder, whichever revision
     is measured: then base and head are the same. Looked at is the environment of each command's program, as
-    far as it is found in PATH and is Python or a script of it. A package that Python finds in the checkouts
-    before it looks there is none of these.
+    far as it is found in PATH and is Python or a script of it. Packages that Python finds in the checkouts
+    before it looks there are left out.
 
     Args:
         benchmarks: whose commands are looked at.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import nan
@@ -35,8 +36,9 @@ MOST_SWEEPS = 300
 #: A benchmark that cannot be settled in the time left is measured in one of so many sweeps, for as long as
 #: there are others that can.
 _SELDOM = 4
-#: Executions from which failures may be too many, and the share of them from which they are.
-_FEWEST_RUNS, _MOST_FAILED = 4, 0.3
+#: Failures of a revision from which they may be too many, all executions from which they are, and the share
+#: of executions from which they are else.
+_FEWEST_FAILED, _FEWEST_RUNS, _MOST_FAILED = 3, 2, 0.3
 
 
 @dataclass(slots=True)
@@ -45,7 +47,7 @@ class Measured:
 
     `failing` are the revisions in which the command failed at once, and its tool wrote results all the same.
     `failures` are those of the whole command, `lacking` those of single values by name; each begins with its
-    revision.
+    revision. `runs` counts executions by revision.
     """
 
     benchmark: Benchmark
@@ -54,7 +56,7 @@ class Measured:
     names: tuple[str, ...]
     failing: frozenset[str] = frozenset()
     values: dict[str, dict[int, dict[str, list[float]]]] = field(default_factory=dict)
-    runs: int = 0
+    runs: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     lacking: dict[str, list[str]] = field(default_factory=dict)
 
@@ -71,8 +73,12 @@ class Measured:
         return [*whole, *self.lacking.items()]
 
     def fails_often(self, failures: list[str]) -> bool:
-        """Tell whether these are too many failures for the executions that there were."""
-        return self.runs >= _FEWEST_RUNS and len(failures) > _MOST_FAILED * self.runs
+        """Tell whether these are too many failures for the executions that a revision had."""
+        return any(
+            _FEWEST_RUNS <= self.runs[side] == count
+            or (count >= _FEWEST_FAILED and count > _MOST_FAILED * self.runs[side])
+            for side, count in ((side, count_failures(failures, side)) for side in (BASE, HEAD))
+        )
 
 
 class GateRun:
@@ -196,7 +202,7 @@ class GateRun:
                     self._execute(item, number, side)
 
     def _execute(self, item: Measured, number: int, side: str) -> None:
-        item.runs += 1
+        item.runs[side] += 1
         try:
             found = self.execute(item.benchmark, side)
         except BenchmarkError as problem:
@@ -229,6 +235,11 @@ class GateRun:
             # By what is asked: names must not depend on what works.
             qualified=sum(bool(asked.tool) for asked in self._gate.benchmarks) > 1,
         )
+
+
+def count_failures(failures: list[str], revision: str) -> int:
+    """Return how many of some failures are of a revision."""
+    return sum(failure.startswith(f"{revision}: ") for failure in failures)
 
 
 def _list_working(item: Measured) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD
 from datamill.conduct.commits.revision_builds import choose_executions
 from datamill.conduct.gate.benchmark_values import BenchmarkError, BenchmarkValues
-from datamill.conduct.gate.gate_run import GateRun, Measured
+from datamill.conduct.gate.gate_run import GateRun, Measured, count_failures
 from datamill.experiment.gate.gate import Gate
 from datamill.results.foreign.foreign_results import FAILED
 
@@ -65,7 +65,7 @@ def try_benchmarks(
             added += found[HEAD].by_name
         if HEAD in found:
             notes += _list_failed(benchmark.name, found.get(BASE), found[HEAD])
-        if len(found) < len((BASE, HEAD)):
+        if BASE not in found or HEAD not in found:
             continue
         before, after = found[BASE], found[HEAD]
         broken += _list_broken(benchmark.name, before, after)
@@ -145,8 +145,8 @@ def _list_notes(command: str, before: BenchmarkValues, after: BenchmarkValues) -
 def list_breaking(run: GateRun) -> list[str]:
     """Return what fails too often, and in head more often than in base, a sentence each."""
     return [
-        f"{name} failed in {_count(failures, HEAD)} of {item.runs} executions, "
-        f"in base in {_count(failures, BASE)} (first in {failures[0]})"
+        f"{name} failed in {_tell_share(item, failures, HEAD)} executions in head, "
+        f"in {_tell_share(item, failures, BASE)} in base (first in {failures[0]})"
         for item, name, failures in _list_failures(run)
         if _breaks(item, failures)
     ]
@@ -155,7 +155,7 @@ def list_breaking(run: GateRun) -> list[str]:
 def list_failing(run: GateRun, *, often: bool) -> list[str]:
     """Return what failed in both too often to be told, or else what failed now and then, a sentence each."""
     return [
-        f"{name} failed in {len(failures)} of {item.runs} executions (first in {failures[0]})"
+        f"{name} failed in {len(failures)} of {item.runs.total()} executions (first in {failures[0]})"
         for item, name, failures in _list_failures(run)
         if item.fails_often(failures) == often and not _breaks(item, failures)
     ]
@@ -166,11 +166,11 @@ def _list_failures(run: GateRun) -> list[tuple[Measured, str, list[str]]]:
 
 
 def _breaks(item: Measured, failures: list[str]) -> bool:
-    return item.fails_often(failures) and _count(failures, HEAD) > _count(failures, BASE)
+    return item.fails_often(failures) and count_failures(failures, HEAD) > count_failures(failures, BASE)
 
 
-def _count(failures: list[str], revision: str) -> int:
-    return sum(failure.startswith(f"{revision}: ") for failure in failures)
+def _tell_share(item: Measured, failures: list[str], revision: str) -> str:
+    return f"{count_failures(failures, revision)} of {item.runs[revision]}"
 
 
 def _join(names: list[str]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from time import time_ns
 
 from datamill.conduct.timing.builds import Built
@@ -24,6 +27,8 @@ from datamill.results.trials.responses import list_built_in_values
 ITERATION = "HYPERFINE_ITERATION"
 #: What of a program's last words a message quotes.
 _QUOTED_CHARACTERS = 400
+#: What of a file is read for them: colours take more signs than are quoted.
+_READ_BYTES = 16_384
 #: What colours words, moves about on a terminal, or makes links and titles there.
 _COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
@@ -175,6 +180,14 @@ def describe_failure(answer: CommandAnswer, allowed: frozenset[int] | None) -> s
 def strip_colours(text: str) -> str:
     """Return what a program said without what colours it in a terminal, or does anything else there."""
     return _COLOURS.sub("", text)
+
+
+def read_last_words(printed: Path) -> str:
+    """Return the end of what a program wrote to a file, without colours; empty where there is no file."""
+    with suppress(OSError), printed.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _READ_BYTES))
+        return strip_colours(file.read().decode("utf-8", errors="replace")).strip()
+    return ""
 
 
 def find_missing(question: TimingQuestion, answer: CommandAnswer) -> str:

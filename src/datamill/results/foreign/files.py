@@ -97,7 +97,7 @@ def _load_folder(folder: Path) -> tuple[Content, str]:
 
 
 def _find_results_of_asv(folder: Path) -> Path:
-    """The only file of results in a folder of asv, beside what it tells of machines and benchmarks."""
+    """The one file of results in a folder of asv; its files on machines and benchmarks are passed over."""
     found = [
         path for path in sorted(folder.rglob("*.json")) if path.is_file() and _ASV_MARK in path.read_bytes()
     ]

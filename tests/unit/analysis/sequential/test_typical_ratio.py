@@ -6,9 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from datamill.analysis.sequential.intervals import excludes_zero
 from datamill.analysis.sequential.typical_ratio import (
-    bound_separate_values,
     bound_typical_ratio,
+    bound_value_range,
     measure_evidence,
     tell_typical_apart,
     widen_by_steps,
@@ -72,11 +73,13 @@ def test_equal_values_and_values_that_are_not_positive_say_nothing() -> None:
 
 def test_values_that_do_not_overlap_are_told_apart_as_soon_as_chance_hardly_makes_such() -> None:
     first, second = 1 + 0.1 * np.arange(8) / 8, 2 + 0.1 * np.arange(8) / 8
-    assert bound_separate_values(first[:7], second[:7], "b against a", 0.025) is None
-    interval = bound_separate_values(first, second, "b against a", 0.025)
+    assert bound_value_range(first[:7], second[:7], "b against a", 0.025) is None
+    interval = bound_value_range(first, second, "b against a", 0.025)
     assert interval is not None
     assert 0.8 < interval.low < interval.estimate < interval.high < 1.2
-    assert bound_separate_values(first, first[::-1], "b against a", 0.025) is None
+    alike = bound_value_range(first, first[::-1], "b against a", 0.025)
+    assert alike is not None
+    assert not excludes_zero(alike)
 
 
 def test_the_bounds_are_where_the_evidence_reaches_its_limit() -> None:

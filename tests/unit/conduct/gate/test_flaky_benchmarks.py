@@ -61,7 +61,18 @@ def test_a_benchmark_that_head_leaves_out_from_its_second_execution_on_is_broken
     run = run_flaky(lambda side, _: side == HEAD, reported=False)
     (told,) = list_breaking(run)
     assert told.startswith("flaky failed in ")
-    assert told.endswith("in base in 0 (first in head: it gave no result)")
+    assert told.endswith(" in base (first in head: it gave no result)")
+    failed, of = (
+        told.removeprefix("flaky failed in ").partition(" executions in head, in 0 of ")[0].split(" of ")
+    )
+    assert failed == of
+
+
+def test_a_benchmark_that_fails_in_half_of_heads_executions_and_never_in_base_is_broken() -> None:
+    run = run_flaky(lambda side, number: side == HEAD and number % 2 == 0, reported=True)
+    (told,) = list_breaking(run)
+    assert told.startswith("flaky failed in ")
+    assert " executions in head, in 0 of " in told
 
 
 def test_a_failure_now_and_then_is_told_and_is_not_broken() -> None:

@@ -154,7 +154,7 @@ fn read_operand(start: &Start<'_>, ip: u64, movable: bool, numbers: &mut Numbers
     (end, Step::Plain { compares, then })
 }
 
-/// Whether computing an address may do nothing: its distance is 0, or it is none.
+/// Whether computing an address may do nothing: it adds no distance to a register.
 #[inline(always)]
 fn does_nothing(start: &Start<'_>, operand: u8, end: usize) -> bool {
     match operand >> 6 {
