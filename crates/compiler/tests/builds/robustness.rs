@@ -109,8 +109,9 @@ fn the_status_and_the_messages_of_the_compiler_pass_through() {
     let workshop = Workshop::new("status", Some("-O2"), None);
     workshop.write("wrong.c", "int main(void) { return }\n");
     let output = workshop.try_shell("exec gcc -c wrong.c");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr_of(&output).contains("wrong.c:1"));
+    let errors = stderr_of(&output);
+    assert!(errors.contains("wrong.c:1"), "{errors}");
+    assert_eq!(output.status.code(), Some(1), "{errors}");
 }
 
 #[test]
