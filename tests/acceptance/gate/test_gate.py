@@ -92,6 +92,9 @@ def test_a_time_too_short_for_two_rounds_is_overrun_and_that_is_told(repository:
     assert told["rounds"] == 2
     [warning] = [item for item in told["warnings"] if "allowed" in item]
     assert "more than the 500 ms allowed: two rounds are the fewest" in warning
+    [warning] = [item for item in told["warnings"] if "too few" in item]
+    assert warning.startswith("2 executions of each are too few to tell base and head apart")
+    assert "that takes 8, about " in warning
     # What comes after the last round is not counted.
     assert told["measured_s"] < 30
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from datamill.conduct.timing import cautions
-from datamill.conduct.timing.cautions import list_cautions, list_limits
+from datamill.conduct.timing.cautions import find_load, list_cautions, list_limits
 from datamill.conduct.timing.question import TimingQuestion
 from datamill.conduct.timing.warm_up import WarmUp
 from datamill.experiment.command_lines import read_commands
@@ -23,7 +23,7 @@ def two_quiet_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cautions.os, "cpu_count", lambda: 2)
     monkeypatch.setattr(cautions.os, "getloadavg", lambda: (0.0, 0.0, 0.0))
     # As plugged in: a machine on its battery has one sentence more.
-    monkeypatch.setattr(cautions, "look_at_machine", list)
+    monkeypatch.setattr(cautions, "look_at_machine", lambda _: [])
 
 
 def execution(span_ms: float, own_ms: float, busy_ms: float) -> Any:
@@ -65,6 +65,29 @@ def test_a_machine_that_was_quiet_until_now_is_called_busy_at_once() -> None:
     ]
     quiet = WarmUp(executions={"a": [SimpleNamespace(answer=execution(1000, 990, 1000))]})
     assert list_busy(quiet) == []
+
+
+@pytest.mark.parametrize(
+    ("minute", "running", "load"),
+    [
+        (1.9, 1, 0.0),  # A build that has just ended.
+        (0.3, 4, 0.0),  # What has just begun shows while commands warm up.
+        (1.9, 2, 1.0),
+        (4.0, 9, 4.0),
+    ],
+)
+def test_a_machine_is_busy_if_it_was_so_for_a_minute_and_is_so_now(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minute: float, running: int, load: float
+) -> None:
+    def show_running(path: str) -> Path:
+        assert path == "/proc/loadavg"
+        (tmp_path / "loadavg").write_text(f"{minute} 0.50 0.10 {running}/234 12345\n", encoding="ascii")
+        return tmp_path / "loadavg"
+
+    monkeypatch.setattr(cautions.os, "getloadavg", lambda: (minute, 0.5, 0.1))
+    monkeypatch.setattr(cautions.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(cautions, "Path", show_running)
+    assert find_load() == load
 
 
 def test_too_few_executions_to_tell_anything_are_called_so_before_they_run() -> None:

@@ -21,14 +21,14 @@ from datamill.conduct.gate.gate_revisions import (
     list_build_places,
 )
 from datamill.conduct.gate.gate_run import GateRun
+from datamill.conduct.gate.limits import list_limits
 from datamill.conduct.gate.try_benchmarks import list_breaking, list_failing, try_benchmarks
-from datamill.conduct.timing.cautions import look_at_machine
+from datamill.conduct.timing.cautions import find_load, look_at_machine
 from datamill.design.seeds import derive_seed
 from datamill.execution.command_session import CommandSession
 from datamill.execution.host_lock import lock_host
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import Gate
-from datamill.experiment.quantities import format_duration
 from datamill.packing.git.git_trees import GET_SUBMODULES, GitTree, GitTrees
 from datamill.protocol.trial import HostFacts
 
@@ -47,10 +47,6 @@ class GateListener(Protocol):
     def tell_look(self, verdicts: tuple[BenchmarkVerdict, ...], sweeps: int, elapsed_s: float) -> None:
         """The data were looked at."""
         ...
-
-
-#: Share of the time allowed by which it is overrun before that is told.
-_OVERRUN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +113,7 @@ def conduct_gate(
         }
         first = build_revisions(session, checkouts, build, seed, listener.tell_building)
         varies = first.vary
-        warnings += look_at_machine()
+        warnings += look_at_machine(find_load())
         missing = [
             f"the submodule {path} of {tree.title} is missing: {GET_SUBMODULES} gets it"
             for tree in (base, head)
@@ -161,12 +157,7 @@ def conduct_gate(
         broken = [*tried.broken, *list_breaking(run)]
         untold = list_failing(run, often=True)
         warnings += [*untold, *list_failing(run, often=False)]
-        over_s = run.elapsed_s - gate.within_s
-        if run.measured and over_s > _OVERRUN * gate.within_s and not run.interrupted:
-            warnings.append(
-                f"it took {format_duration(over_s)} more than the {format_duration(gate.within_s)} allowed: "
-                "two rounds are the fewest, and the last one may take longer than those before it"
-            )
+        warnings += list_limits(gate, run, varies=varies)
         rounds = run.gather_rounds() if run.measured else {}
         listener.tell_building("working out which slowdowns would have been found")
         found = find_all_slowdowns(rounds, alpha=gate.alpha, tolerate=gate.tolerate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from math import sqrt
 from pathlib import Path
@@ -17,6 +18,8 @@ from datamill.protocol.trial import DisturbanceFacts, PhaseFacts, TrialRecord
 
 #: Other programs per processor that wait or run, from which times are those of a busy machine.
 _BUSY = 0.5
+#: How often programs that run are counted, and the time between.
+_LOOKS, _LOOK_S = 10, 0.005
 #: A round this long leaves few of them.
 _LONG_S = 60.0
 #: Share of the time named by which it is overrun before that is told, and room over what is foreseen.
@@ -35,9 +38,11 @@ _SUSPENDED_NS = 1_000_000
 
 def list_cautions(question: TimingQuestion, warm: WarmUp) -> tuple[str, ...]:
     """Return what is known before anything counts, a sentence each without its full stop."""
+    load = find_load()
     return (
-        *look_at_machine(),
-        *_look_at_others(warm),
+        *look_at_machine(load),
+        # It shows what began too late for the load of the last minute.
+        *(() if load else _look_at_others(warm)),
         *_compare_outputs(question, warm),
         *_look_at_sizes(question, warm),
         *_look_at_times(question, warm),
@@ -150,14 +155,37 @@ def list_limits(question: TimingQuestion, records: Sequence[TrialRecord]) -> tup
     )
 
 
-def look_at_machine() -> list[str]:
-    """Return what of this machine disturbs measuring before it begins, a sentence each."""
+def find_load() -> float:
+    """Return how many other programs run or wait, 0 where they are too few to disturb.
+
+    The mean of the last minute knows of a build that has just ended, and what runs now knows of what has just
+    begun: the machine is as busy as both say.
+    """
+    load = os.getloadavg()[0]
+    fewest = _BUSY * len(os.sched_getaffinity(0))
+    if load < fewest:
+        return 0.0
+    seen = []
+    for _ in range(_LOOKS):
+        time.sleep(_LOOK_S)
+        running, _, _ = Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")
+        # This process is one of them.
+        seen.append(int(running) - 1)
+    load = min(load, sum(seen) / len(seen))
+    return load if load >= fewest else 0.0
+
+
+def look_at_machine(load: float) -> list[str]:
+    """Return what of this machine disturbs measuring before it begins, a sentence each.
+
+    `load` is that of `find_load`.
+    """
     cautions = []
-    if _is_loaded():
+    if load:
         processors = len(os.sched_getaffinity(0))
         cautions.append(
-            f"this machine is busy: a load of {format_figures(os.getloadavg()[0], 2)} on {processors} "
-            "processors before timing began"
+            f"this machine is busy: a load of {format_figures(load, 2)} on {processors} processors before "
+            "timing began"
         )
     supplies = list(Path("/sys/class/power_supply").glob("*/online"))
     if supplies and not any(_read(supply) == "1" for supply in supplies):
@@ -165,14 +193,8 @@ def look_at_machine() -> list[str]:
     return cautions
 
 
-def _is_loaded() -> bool:
-    return os.getloadavg()[0] > _BUSY * len(os.sched_getaffinity(0))
-
-
 def _look_at_others(warm: WarmUp) -> list[str]:
-    """What runs beside the commands, and began too late for the load of the last minute to show it."""
-    if _is_loaded():
-        return []
+    """What runs beside the commands while they warm up."""
     answers = [execution.answer for own in warm.executions.values() for execution in own]
     share = _find_share_of_others([(answer.run, answer.disturbance) for answer in answers])
     if not share:
