@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from datamill.conduct.timing.builds import Built
@@ -24,9 +25,11 @@ from datamill.protocol.trial import SCHEMA_VERSION, BuildFacts
 _ELF = b"\x7fELF"
 #: Place of the type in the head of an ELF file, and types that are executed or loaded, in either byte order.
 _TYPE_AT, _LOADED = 16, (b"\2\0", b"\3\0", b"\0\2", b"\0\3")
+#: Beginnings of static libraries, with their members or with the names of these.
+_ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
 #: What cargo builds in order to build with it, in a folder that has its notes: scripts, and macros of crates.
 _CARGO_NOTES = ".fingerprint"
-_BUILDS_FOR_CARGO = re.compile(r"build/.+|deps/lib[^/]+-[0-9a-f]{16}\.so")
+_BUILDS_FOR_CARGO = re.compile(r"build/.+|deps/lib[^/]+-[0-9a-f]{16}\.(so|a)")
 #: The build that comes first, which is not measured.
 FIRST = 0
 #: What of a build's last words a message quotes, and what of its standard output behind errors.
@@ -38,12 +41,13 @@ _OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 class Checkout:
     """The files of one revision, in a folder of their own.
 
-    The first build makes everything. Each later one removes what is executed or loaded, and asks for it again
-    with another order of objects: a build system then links and no more. What cargo executes or loads in
-    order to build stays: without it, all crates would be compiled again. What is not made again stays that of
-    the first; if nothing is made again, all is built anew. What a build made is kept, and comes back under
-    its own name when it is measured, so that paths are the same for all. All runs in the folder of the
-    revision that corresponds to the one where the user is.
+    The first build makes everything. Each later one removes what is executed or loaded, and the static
+    libraries that it may be linked from, and asks for it again with another order of objects: a build system
+    then links and no more. Where it cannot link without those libraries, or compiles again for them, they
+    stay. What cargo executes or loads in order to build stays as well: without it, all crates would be
+    compiled again. What is not made again stays that of the first; if nothing is made again, all is built
+    anew. What a build made is kept, and comes back under its own name when it is measured, so that paths are
+    the same for all. All runs in the folder of the revision that corresponds to the one where the user is.
 
     Args:
         trees: of the repository.
@@ -59,13 +63,15 @@ class Checkout:
         self._where = where
         self._folder = folder
         self._files, self._kept, self._tools = folder / "files", folder / "kept", folder / "tools"
-        self._printed = folder / "printed"
+        self._printed, self._libraries = folder / "printed", folder / "libraries"
         self.directory = self._files / trees.inner
         self._made: list[Path] = []
         self._in_place = FIRST
         self.builds: dict[int, Built] = {}
         trees.export(tree, self._files)
-        self._given = self._list_linked()
+        self._given = self._list_files(_is_linked)
+        self._archives: list[Path] = []
+        self._compiles = 0
         if not self.directory.is_dir():
             raise InputError(
                 f"{tree.title} has no folder {trees.inner}",
@@ -84,7 +90,13 @@ class Checkout:
         Raises:
             InputError: when the revision cannot be built.
         """
-        return self._finish(FIRST, self._run_build(session, "default", 0))
+        given = self._list_files(_is_archive)
+        answer = self._run_build(session, "default", 0)
+        self._archives = sorted(set(self._list_files(_is_archive)) - set(given))
+        self._compiles = _count_compiles(answer)
+        for path in self._archives:
+            _copy(path, self._libraries / path.relative_to(self._files))
+        return self._finish(FIRST, answer)
 
     def build_again(self, session: CommandSession, number: int, seed: int) -> Built:
         """Make a numbered build in an order drawn from its seed, and keep what it made.
@@ -94,9 +106,7 @@ class Checkout:
         """
         if number in self.builds:
             return self.builds[number]
-        for path in self._made:
-            path.unlink(missing_ok=True)
-        answer = self._try_build(session, seed)
+        answer = self._link_again(session, seed)
         missing = {path: self._find_first(path) for path in self._made if not path.exists()}
         whole = all(first.is_file() for first in missing.values())
         if answer is None or len(missing) == len(self._made) or not whole:
@@ -106,19 +116,34 @@ class Checkout:
         else:
             # Such as what a configuration tried out.
             for path, first in missing.items():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(first, path)
+                _copy(first, path)
         return self._finish(number, answer)
+
+    def _link_again(self, session: CommandSession, seed: int) -> CommandAnswer | None:
+        """Have what is linked made again, from static libraries in another order where that is possible."""
+        if self._archives:
+            for path in (*self._made, *self._archives):
+                path.unlink(missing_ok=True)
+            answer = self._try_build(session, seed)
+            links = answer is not None and 2 * _count_compiles(answer) <= self._compiles
+            staying = [path for path in self._archives if not links or not path.exists()]
+            for path in staying:
+                _copy(self._libraries / path.relative_to(self._files), path)
+            self._archives = [path for path in self._archives if path not in staying]
+            if links:
+                return answer
+        for path in self._made:
+            path.unlink(missing_ok=True)
+        return self._try_build(session, seed)
 
     def _finish(self, number: int, answer: CommandAnswer) -> Built:
         """Note and keep what was made."""
-        self._made = sorted(set(self._list_linked()) - set(self._given))
+        self._made = sorted(set(self._list_files(_is_linked)) - set(self._given))
         digest = hashlib.sha256()
         for path in self._made:
             kept = self._kept / str(number) / path.relative_to(self._files)
-            kept.parent.mkdir(parents=True, exist_ok=True)
             # A copy: a build may write again into the files that it finds.
-            shutil.copy2(path, kept)
+            _copy(path, kept)
             digest.update(os.fsencode(path.relative_to(self._files)) + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         assert answer.run is not None
@@ -191,12 +216,12 @@ class Checkout:
             )
         return answer
 
-    def _list_linked(self) -> list[Path]:
+    def _list_files(self, belongs: Callable[[Path], bool]) -> list[Path]:
         return [
             path
             for folder, _, names in os.walk(self._files)
             for path in (Path(folder, name) for name in names)
-            if _is_linked(path) and not self._serves_cargo(path)
+            if belongs(path) and not self._serves_cargo(path)
         ]
 
     def _serves_cargo(self, path: Path) -> bool:
@@ -218,6 +243,24 @@ def _is_linked(path: Path) -> bool:
             head = file.read(_TYPE_AT + 2)
         return head.startswith(_ELF) and head[_TYPE_AT:] in _LOADED
     return False
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file is a static library, and no link to one."""
+    with contextlib.suppress(OSError):
+        if path.suffix == ".a" and stat.S_ISREG(path.lstat().st_mode):
+            with path.open("rb") as file:
+                return file.read(len(_ARCHIVES[0])) in _ARCHIVES
+    return False
+
+
+def _count_compiles(answer: CommandAnswer) -> int:
+    return 0 if answer.build is None else answer.build.compiler.compiles
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target)
 
 
 def _describe(answer: CommandAnswer, printed: Path) -> str:
