@@ -11,6 +11,7 @@ from datamill.conduct.selection.collecting.begun_settings import BegunSettings
 from datamill.conduct.selection.deciding.bisect_change import Bisection, MeasuredStep
 from datamill.conduct.selection.deciding.train_model import Training
 from datamill.selection.evaluation.backtests import evaluate_epochs
+from datamill.selection.evaluation.calibration import measure_calibration
 from datamill.selection.evaluation.rates import bound_rate
 from datamill.selection.evaluation.repeated import (
     evaluate_repeated_folds,
@@ -19,7 +20,7 @@ from datamill.selection.evaluation.repeated import (
     trace_indicators,
 )
 from datamill.selection.evaluation.savings import count_savings
-from datamill.selection.evaluation.sizes import SizeCheck
+from datamill.selection.evaluation.sizes import SizeCheck, SizeCoverage
 from datamill.selection.evaluation.splits import evaluate_distance
 from datamill.selection.evaluation.store_evaluation import NamedEvaluation, StoreEvaluation
 from datamill.selection.history.collection import Pairing
@@ -29,7 +30,7 @@ from datamill.selection.history.records import Version
 from datamill.selection.history.settings import BenchmarkSetting, SelectionSettings, TruthSetting
 from datamill.selection.prediction.commit_prediction import CommitPrediction, predict_commit
 from datamill.selection.prediction.direction import LearnedDirection
-from datamill.selection.prediction.magnitude import LearnedMagnitude
+from datamill.selection.prediction.magnitude import Magnitude
 from datamill.selection.prediction.search import SuspectVersion
 from datamill.selection.prediction.trained_model import TrainedModel
 from datamill.selection.predictors.perphecy import fit_perphecy
@@ -70,7 +71,7 @@ def make_trained() -> TrainedModel:
         24,
         8,
         ("small",),
-        magnitude=LearnedMagnitude(20, -3.0, 0.2, -1.0, 1.0),
+        magnitude=Magnitude(0.02, 0.01, 0.2, 0.9, 20),
     )
 
 
@@ -106,8 +107,10 @@ def evaluate(*_: object) -> StoreEvaluation:
         by_size=evaluate_training_sizes(CASES, fit_perphecy),
         by_folds=evaluate_repeated_folds(CASES, fit_perphecy, 1),
         by_benchmark={"bench": epochs.area},
+        calibration=measure_calibration(epochs.predictions),
     )
     assert distance.method == "distance"
+    covered = SizeCoverage(0, None, bound_rate(10, 12), bound_rate(9, 10), bound_rate(4, 5))
     return StoreEvaluation(
         project="p",
         rule="relevant",
@@ -124,7 +127,9 @@ def evaluate(*_: object) -> StoreEvaluation:
         indicators=trace_indicators(CASES),
         overlap=(("bench", "other", 0.5),),
         commits={order: str(order) for order in range(25)},
-        sizes=SizeCheck(0.9, bound_rate(9, 10), bound_rate(3, 8), bound_rate(2, 3), bound_rate(5, 7)),
+        sizes=SizeCheck(
+            0.9, covered, (covered,), bound_rate(3, 8), bound_rate(2, 3), bound_rate(5, 7), bound_rate(3, 5)
+        ),
         warnings=("small",),
     )
 

@@ -35,7 +35,7 @@ _OF_ANY = {
 }
 #: The same for mappings of `object`, which say as little of what is in them.
 _OF_OBJECTS = {
-    "report/": (14, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
+    "report/": (10, "writes charts of Vega-Lite, and answers as JSON whose keys tests freeze"),
     "results/crates/crate_files.py": (1, "writes JSON-LD, whose entities have the properties that they have"),
     "results/foreign/": (1, "reads formats of other tools, which may hold anything"),
     "verbs/analyses/by_level.py": (2, "passes the arguments of any verb on"),

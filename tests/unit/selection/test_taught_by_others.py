@@ -8,7 +8,8 @@ import pytest
 from made.selection.selection_records import make_case
 from scipy.optimize import minimize
 
-from datamill.conduct.selection.deciding.other_projects import learn_others, read_others
+from datamill.conduct.selection.deciding.other_projects import learn_others, read_other_sizes, read_others
+from datamill.selection.history.settings import TruthSetting
 from datamill.selection.predictors.logistic import APART_PENALTY, PENALTY, fit_logistic
 from datamill.selection.predictors.registry import choose_fit, find_predictor
 
@@ -80,6 +81,19 @@ def test_a_project_does_not_learn_from_itself():
     shipped = read_others("some project of a user")
     for own in ("lz4", "cjson"):
         assert read_others(own) not in (shipped, read_others("lz4" if own == "cjson" else "cjson"))
+
+
+def test_sizes_of_other_projects_are_of_counted_instructions_and_never_its_own():
+    cases = [replace(case, ratio=1.0123456) for case in draw_cases("own.a", 30, 8)]
+    taught = learn_others({"one": cases, "two": cases[:5]})
+    changes = sum(case.changed for case in cases)
+    assert taught.sizes["one"] == ((0.01235,),) * changes
+    counted = TruthSetting("instructions")
+    shipped = read_other_sizes("some project of a user", counted)
+    assert len(shipped) == 4
+    assert len(read_other_sizes("lz4", counted)) == 3
+    assert all(size >= 0.001 for project in shipped for sizes in project for size in sizes)
+    assert read_other_sizes("lz4", TruthSetting("relevant")) == ()
 
 
 def test_what_is_shipped_holds_no_distances_and_rises_with_executed_changes():

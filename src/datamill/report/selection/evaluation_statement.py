@@ -1,35 +1,32 @@
-"""How well predictors do on a project: sentences, tables and JSON."""
+"""How well predictors do on a project: sentences and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from datamill.analysis.interval import Interval
 from datamill.experiment.messages.numbers import format_count, format_figures, format_fixed, format_share
 from datamill.experiment.messages.phrases import count_nouns, finish_sentence
-from datamill.report.tables.envelope import write_result
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 from datamill.report.words.scales import round_interval, round_shares
-from datamill.selection.evaluation.rates import Area, OperatingPoint, Rate
+from datamill.selection.evaluation.calibration import CalibrationClass
+from datamill.selection.evaluation.rates import Area, Rate
 from datamill.selection.evaluation.savings import Savings
-from datamill.selection.evaluation.sizes import SizeCheck
+from datamill.selection.evaluation.sizes import SizeCheck, SizeCoverage
 from datamill.selection.evaluation.store_evaluation import NamedEvaluation, StoreEvaluation
 
 _RULES = {
-    "relevant": "detected by the random-effects comparison, and at least",
-    "mann-whitney": "Mann-Whitney at 0.05, and at least",
-    "instructions": "counted instructions, at least",
+    "relevant": "detected by the random-effects comparison",
+    "mann-whitney": "Mann-Whitney at 0.05",
+    "instructions": "counted instructions",
 }
 
 
 def summarize_evaluation(found: StoreEvaluation) -> list[str]:
     """Return sentences: what was evaluated on, and what counts as a change."""
-    threshold = "any size" if not found.threshold else format_share(found.threshold)
+    threshold = f"at least {format_share(found.threshold)}" if found.threshold else "of any size"
     sentences = [
         f"{found.project}: {count_nouns(found.versions, 'version')} with "
         f"{count_nouns(found.programs, 'different program')}; {count_nouns(found.cases, 'case')} of closest "
-        f"versions, of which {format_count(found.changes)} changed ({_RULES[found.rule]} {threshold})."
+        f"versions, of which {format_count(found.changes)} changed ({_RULES[found.rule]}, {threshold})."
     ]
     if found.identical:
         sentences.append(f"{count_nouns(found.identical, 'pair')} of equal programs left out.")
@@ -39,15 +36,24 @@ def summarize_evaluation(found: StoreEvaluation) -> list[str]:
         )
     if found.unprofiled:
         sentences.append(f"{count_nouns(found.unprofiled, 'case')} without a profile left out.")
-    if found.sizes.within.n:
-        sentences.append(
-            f"Predicted sizes of changes: {format_count(found.sizes.within.count)} of "
-            f"{format_count(found.sizes.within.n)} within their interval of "
-            f"{format_share(found.sizes.confidence)}: {_tell_rate(found.sizes.within)}."
-        )
+    if found.sizes.every.told.n:
+        sentences.append(_tell_sizes(found.sizes))
     if found.sizes.told.n:
         sentences.append(_tell_directions(found.sizes))
     return sentences
+
+
+def _tell_sizes(sizes: SizeCheck) -> str:
+    every = sizes.every
+    if not every.told.count:
+        return f"Sizes: given for none of {count_nouns(every.told.n, 'change')}."
+    return (
+        f"Sizes: given for {format_count(every.told.count)} of {count_nouns(every.told.n, 'change')}, "
+        f"of which {format_count(every.within.count)} lay within the {format_share(sizes.confidence)} "
+        f"interval, {_tell_rate(every.within)}; all changes of a version did in "
+        f"{format_count(every.versions.count)} of {count_nouns(every.versions.n, 'version')}, "
+        f"{_tell_rate(every.versions)}."
+    )
 
 
 def _tell_directions(sizes: SizeCheck) -> str:
@@ -59,7 +65,8 @@ def _tell_directions(sizes: SizeCheck) -> str:
     if sizes.by_sign.n:
         sentence += (
             f"; the sign of the edit would be right in {format_count(sizes.by_sign.count)} of "
-            f"{format_count(sizes.by_sign.n)}, {_tell_rate(sizes.by_sign)}"
+            f"{format_count(sizes.by_sign.n)}, {_tell_rate(sizes.by_sign)}, and for all changes of a version "
+            f"in {format_count(sizes.by_sign_versions.count)} of {format_count(sizes.by_sign_versions.n)}"
         )
     return f"{sentence}."
 
@@ -68,6 +75,10 @@ def state_evaluation(found: StoreEvaluation) -> list[Part]:
     """Return a table for each evaluation, a row a predictor."""
     parts: list[Part] = [*map(Paragraph, summarize_evaluation(found))]
     parts += [Paragraph(finish_sentence(f"Note: {line}")) for line in found.warnings]
+    if found.sizes.every.told.n:
+        covered = [_list_coverage(item) for item in found.sizes.by_history if item.told.n]
+        headers = ("changes before", "changes", "with a size", "within", "versions with all within")
+        parts += [BLANK, Heading("sizes of changes:"), build_table(headers, covered, words=1)]
     for name in dict.fromkeys(item.name for item in found.evaluations):
         own = [item for item in found.evaluations if item.name == name]
         parts += [BLANK, Heading(f"{name}:"), *_state_one(own)]
@@ -92,6 +103,9 @@ def _state_one(own: list[NamedEvaluation]) -> list[Part]:
         parts += [Paragraph(finish_sentence(f"Note: {line}")) for line in warnings]
     for item in own:
         tables = []
+        if item.calibration:
+            classes = [_list_class(at) for at in item.calibration]
+            tables.append(build_table(("probability", "cases", "predicted", "changed"), classes, words=1))
         if item.by_distance:
             rates = [(str(at.hops), _tell_rate(at.hit), _tell_rate(at.dismiss)) for at in item.by_distance]
             tables.append(build_table(("versions", "hit", "dismiss"), rates))
@@ -110,6 +124,29 @@ def _state_one(own: list[NamedEvaluation]) -> list[Part]:
         if tables:
             parts += [Heading(f"{item.predictor}:"), *tables]
     return parts
+
+
+def _list_coverage(item: SizeCoverage) -> tuple[str, ...]:
+    if item.most is None:
+        before = f"{item.least} or more"
+    else:
+        before = str(item.least) if item.least == item.most else f"{item.least} to {item.most}"
+    return (
+        before,
+        format_count(item.told.n),
+        format_count(item.told.count),
+        _tell_rate(item.within),
+        _tell_rate(item.versions),
+    )
+
+
+def _list_class(item: CalibrationClass) -> tuple[str, ...]:
+    return (
+        f"{format_share(item.low)} to {format_share(item.high)}",
+        format_count(item.observed.n),
+        "-" if item.mean is None else format_share(item.mean),
+        _tell_rate(item.observed),
+    )
 
 
 def _list_row(item: NamedEvaluation) -> tuple[str, ...]:
@@ -144,131 +181,3 @@ def _tell_savings(savings: Savings | None) -> str:
     if savings is None or not savings.cases:
         return ""
     return format_share(1 - savings.runs / savings.cases)
-
-
-def spell_evaluation(found: StoreEvaluation) -> str:
-    """Write evaluations as JSON: rates, areas, curves and operating points with their intervals."""
-    return write_result(
-        summarize_evaluation(found),
-        {
-            "project": found.project,
-            "truth": {"rule": found.rule, "response": found.response, "threshold": found.threshold},
-            "versions": found.versions,
-            "programs": found.programs,
-            "cases": found.cases,
-            "changes": found.changes,
-            "identical": found.identical,
-            "unsure": found.unsure,
-            "unprofiled": found.unprofiled,
-            "sizes": {
-                "confidence": found.sizes.confidence,
-                "within": _spell_rate(found.sizes.within),
-                "directions_told": _spell_rate(found.sizes.told),
-                "directions_right": _spell_rate(found.sizes.right),
-                "directions_by_sign": _spell_rate(found.sizes.by_sign),
-            },
-            "evaluations": [_spell_one(item, found.commits) for item in found.evaluations],
-            "indicator_curves": [
-                {
-                    "indicator": name,
-                    "curve": [
-                        {
-                            "threshold": at.least,
-                            "hit": _spell_rate(at.hit),
-                            "dismiss": _spell_rate(at.dismiss),
-                        }
-                        for at in points
-                    ],
-                }
-                for name, points in found.indicators.items()
-            ],
-            "overlap": [
-                {"benchmarks": [first, second], "share": share} for first, second, share in found.overlap
-            ],
-        },
-        [finish_sentence(line) for line in found.warnings],
-    )
-
-
-def _spell_one(item: NamedEvaluation, commits: Mapping[int, str]) -> dict[str, object]:
-    told = item.evaluation
-    spelled: dict[str, object] = {"name": item.name, "predictor": item.predictor}
-    if told is not None:
-        spelled |= {
-            "method": told.method,
-            "cases": len(told.predictions),
-            "changed": told.hit.n,
-            "hit": _spell_rate(told.hit),
-            "dismiss": _spell_rate(told.dismiss),
-            "area": _spell_area(told.area),
-            "area_by_benchmark": [
-                {"benchmark": name, "area": _spell_area(area)} for name, area in item.by_benchmark.items()
-            ],
-            "curve": [_spell_point(point) for point in told.curve],
-            "operating_points": [
-                {"dismissed": share, **(_spell_point(point) if point is not None else {})}
-                for share, point in told.at_dismissed
-            ],
-            "savings": _spell_savings(item.savings),
-            "warnings": [finish_sentence(line) for line in told.warnings],
-        }
-    if item.by_epoch:
-        spelled["area_by_epoch"] = [
-            {"order": order, "commit": commits.get(order), "area": _spell_area(area)}
-            for order, area in item.by_epoch
-        ]
-    if item.by_distance:
-        spelled["by_distance"] = [
-            {"versions": at.hops, "hit": _spell_rate(at.hit), "dismiss": _spell_rate(at.dismiss)}
-            for at in item.by_distance
-        ]
-    if item.by_size:
-        spelled["by_folds"] = [
-            {"folds": at.folds, "hit": _spell_rate(at.hit), "dismiss": _spell_rate(at.dismiss)}
-            for at in item.by_size
-        ]
-    if item.by_folds:
-        spelled["areas_by_folds"] = [{"folds": at.folds, "areas": list(at.areas)} for at in item.by_folds]
-    return spelled
-
-
-def _spell_interval(interval: Interval | None) -> dict[str, object]:
-    return {"low": None, "high": None} if interval is None else {"low": interval.low, "high": interval.high}
-
-
-def _spell_rate(rate: Rate) -> dict[str, object]:
-    return {"value": rate.value, "n": rate.n, "count": rate.count, **_spell_interval(rate.interval)}
-
-
-def _spell_area(area: Area | None) -> dict[str, object] | None:
-    if area is None:
-        return None
-    return {
-        "value": area.estimate,
-        "changed": area.changed,
-        "unchanged": area.unchanged,
-        **_spell_interval(area.interval),
-    }
-
-
-def _spell_point(point: OperatingPoint) -> dict[str, object]:
-    return {
-        "threshold": point.least,
-        "hit": _spell_rate(point.hit),
-        "dismiss": _spell_rate(point.dismiss),
-    }
-
-
-def _spell_savings(savings: Savings | None) -> dict[str, object] | None:
-    if savings is None:
-        return None
-    return {
-        "cases": savings.cases,
-        "runs": savings.runs,
-        "all_hours": savings.all_hours,
-        "run_hours": savings.run_hours,
-        "saved_hours": savings.saved_hours,
-        "missed": savings.missed,
-        "delays": list(savings.delays),
-        "never": savings.never,
-    }

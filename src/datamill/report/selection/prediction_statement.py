@@ -30,7 +30,7 @@ def state_prediction(found: CommitPrediction) -> list[Part]:
                 "run" if item.run else "skip",
                 "" if item.probability is None else format_share(item.probability),
                 item.direction if item.run else "",
-                _tell_magnitude(item.magnitude),
+                _tell_magnitude(item.magnitude) if item.run else "",
                 item.reason or _tell_indicators(item.indicators),
             )
             for item in sorted(found.predictions, key=lambda item: not item.run)
@@ -42,10 +42,8 @@ def state_prediction(found: CommitPrediction) -> list[Part]:
 
 
 def _tell_magnitude(magnitude: Magnitude | None) -> str:
-    if magnitude is None:
-        return ""
-    size = Interval.join(magnitude.size, magnitude.low, magnitude.high)
-    return "" if size is None else round_shares(size).phrase()
+    size = None if magnitude is None else Interval.join(magnitude.size, magnitude.low, magnitude.high)
+    return "unknown" if size is None else round_shares(size).phrase()
 
 
 def explain_prediction(found: CommitPrediction, benchmark: str | None = None) -> list[Part]:
@@ -61,8 +59,9 @@ def explain_prediction(found: CommitPrediction, benchmark: str | None = None) ->
             told = item.magnitude
             parts.append(
                 Paragraph(
-                    f"A change would be one of {_tell_magnitude(told)}: {format_share(told.confidence)} "
-                    f"interval, from {count_nouns(told.n, 'change')} of the history ({told.method})."
+                    f"If it changed, then by {_tell_magnitude(told)}: a typical change, and an interval that "
+                    f"holds all changes of {format_share(told.confidence)} of versions, by "
+                    f"{count_nouns(told.n, 'version')} of the history with a change ({told.method})."
                 )
             )
         if item.reason:

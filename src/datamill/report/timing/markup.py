@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from datamill.analysis.interval import Interval
 from datamill.report.timing.statement import phrase_answer, spell_mean
 from datamill.report.timing.timing_answer import CommandMean, TimingAnswer
+from datamill.report.words.markdown_text import escape_markdown
 from datamill.report.words.scales import round_interval
 
 _HEADINGS = ("Command", "Mean", "n", "Ratio to the first")
@@ -15,7 +18,7 @@ def spell_markdown(answer: TimingAnswer) -> str:
     rows = [(_quote_markdown(name), *rest) for name, *rest in _list_rows(answer)]
     lines = [f"| {' | '.join(_HEADINGS)} |", "|:---|---:|---:|---:|"]
     lines += [f"| {' | '.join(cells)} |" for cells in rows]
-    return "\n".join([*lines, "", phrase_answer(answer), ""])
+    return "\n".join([*lines, "", escape_markdown(phrase_answer(answer)), ""])
 
 
 def spell_asciidoc(answer: TimingAnswer) -> str:
@@ -38,7 +41,7 @@ def _list_rows(answer: TimingAnswer) -> list[tuple[str, str, str, str]]:
     """The cells of each command: its name in one line, mean, number of executions, ratio to the first one."""
     return [
         (
-            " ".join(mean.command.label.split("\n")),
+            " ".join(mean.command.label.splitlines()),
             spell_mean(answer, mean),
             str(mean.n),
             _spell_ratio(answer, mean),
@@ -48,8 +51,11 @@ def _list_rows(answer: TimingAnswer) -> list[tuple[str, str, str, str]]:
 
 
 def _quote_markdown(name: str) -> str:
+    # In code nothing is markup, a link or a call of a person, and who copies it gets the command without a
+    # sign more. A bar parts cells there too, and code ends at as many backticks as it began with.
     name = name.replace("|", "\\|")
-    return f"`` {name} ``" if "`" in name else f"`{name}`"
+    longest = max(map(len, re.findall("`+", name)), default=0)
+    return f"{'`' * (longest + 1)} {name} {'`' * (longest + 1)}" if longest else f"`{name}`"
 
 
 def _quote_asciidoc(name: str) -> str:

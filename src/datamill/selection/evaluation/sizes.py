@@ -8,16 +8,34 @@ from datamill.selection.evaluation.rates import Rate
 
 
 @dataclass(frozen=True, slots=True)
-class SizeCheck:
-    """Changes of which a size, and those of which a direction was told, by what was known before them.
+class SizeCoverage:
+    """Changes that were told when the own history had `least` to `most` changes; None is any number.
 
-    `within`: their size lay in the interval of that `confidence`. `told`: changes of which a direction was
-    told, and `right` those of them that had it. `by_sign`: changes that had the direction of the sign of the
-    edit, of those where it has one: what would be right if it always were told.
+    `told`: those with an interval, of all. `within`: those whose size lay in it, of these. `versions`:
+    versions of which all changes did, which is what the interval promises.
+    """
+
+    least: int
+    most: int | None
+    told: Rate
+    within: Rate
+    versions: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCheck:
+    """Sizes and directions of changes as they were told by what was known before them.
+
+    `every` is over all changes, `by_history` by how many changes were known. `told`: changes of which a
+    direction was told, and `right` those of them that had it. `by_sign`: changes that had the direction of
+    the sign of the edit, of those where it has one: what would be right if it always were told;
+    `by_sign_versions`: versions of which all changes had it.
     """
 
     confidence: float
-    within: Rate
+    every: SizeCoverage
+    by_history: tuple[SizeCoverage, ...]
     told: Rate
     right: Rate
     by_sign: Rate
+    by_sign_versions: Rate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from datamill.selection.evaluation.calibration import CalibrationClass
 from datamill.selection.evaluation.predictions import Evaluation
 from datamill.selection.evaluation.rates import Area
 from datamill.selection.evaluation.repeated import IndicatorPoint, RepeatedAreas, SizeRates
@@ -15,7 +16,7 @@ from datamill.selection.evaluation.splits import DistanceRates
 
 @dataclass(frozen=True, slots=True)
 class NamedEvaluation:
-    """An evaluation of a predictor, with what its kind adds."""
+    """An evaluation of a predictor, with what its kind adds; `calibration` of one that has probabilities."""
 
     name: str
     predictor: str
@@ -26,6 +27,7 @@ class NamedEvaluation:
     by_size: tuple[SizeRates, ...] = ()
     by_folds: tuple[RepeatedAreas, ...] = ()
     by_benchmark: Mapping[str, Area | None] = field(default_factory=dict)
+    calibration: tuple[CalibrationClass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

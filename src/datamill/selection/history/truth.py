@@ -38,9 +38,11 @@ UNKNOWN = Truth(None)
 
 
 def find_threshold(setting: TruthSetting) -> float:
-    """Return the least change that counts."""
+    """Return the least change that counts; the test of ranks alone has none unless one is set."""
     if setting.threshold is not None:
         return setting.threshold
+    if setting.rule == "mann-whitney":
+        return 0.0
     return COUNT_THRESHOLD if setting.rule == "instructions" else TIME_THRESHOLD
 
 
@@ -103,7 +105,7 @@ def judge_times(old: Sequence[Observation], new: Sequence[Observation], setting:
         ranks = rank_values(np.concatenate([first, second]))
         lower, upper = find_tails(ranks, len(second), float(np.sum(ranks[len(first) :])))
         found = min(1.0, 2 * min(lower, upper)) < ALPHA
-        return Truth(found and abs(ratio - 1) >= (setting.threshold or 0.0), ratio)
+        return Truth(found and abs(ratio - 1) >= threshold, ratio)
     if np.ptp(first) == 0 and np.ptp(second) == 0:
         return Truth(abs(ratio - 1) >= threshold, ratio)
     change = compare_versions(

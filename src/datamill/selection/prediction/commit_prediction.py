@@ -42,7 +42,7 @@ class BenchmarkPrediction:
 
     `probability` is that of a change: None where nothing could be predicted, and 1 or 0 of a predictor that
     knows nothing between. `magnitude` is how large a change would be; None of one that is skipped, and where
-    the history has too few changes. `reason` says in a sentence why, where it is not the model's word.
+    no interval holds. `reason` says in a sentence why, where it is not the model's word.
     """
 
     benchmark: str
@@ -139,5 +139,5 @@ def predict_case(trained: TrainedModel, case: Case, readings: Mapping[str, Readi
         direction=trained.direction.tell(dict(case.features)),
         indicators=fired,
         reason=reason,
-        magnitude=trained.magnitude.tell(case.features) if run and trained.magnitude is not None else None,
+        magnitude=trained.magnitude if run else None,
     )

@@ -1,33 +1,29 @@
-"""How large a change is, if there is one, by the changes of the history."""
+"""How large a change is, if there is one, by the changes of the history and of other projects."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from datamill.selection.predictors.case import Case
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-METHOD = "regression on the weighted edit, jackknife interval"
-#: The share of executed instructions in changed functions, weighted by how far these were edited.
-FEATURE = "own.edit_weight"
-#: Added to it before its logarithm is taken: an edit that replaces instructions one by one has a weight of 0.
-LEAST_EDIT = 1e-4
+METHOD = "conformal, by the largest change of each version"
 CONFIDENCE = 0.9
-#: Fewest changes of which the interval's ends are two: k = ⌊(1 - confidence)(n + 1) / 2⌋ is then 1.
-FEWEST = 19
+#: As how many versions with a change the other projects count together. The interval of a history without one
+#: ends where 18 of 19 of theirs lie below; 30 were too many for a history that has a few (docs/howto).
+OTHERS_COUNT_AS = 19
+
+#: Sizes of the changes of each version of a project that has some.
+VersionSizes = tuple[tuple[float, ...], ...]
 
 
 class Magnitude(msgspec.Struct, frozen=True):
-    """The size of a change, |new / old - 1|, if there is one: what is expected, with its interval.
+    """The size of a change, |new / old - 1|, if there is one.
 
-    `n` are the changes that it was learnt from.
+    `size` is a typical one; with a probability of `confidence` all changes of a version lie between `low`,
+    from which on something counts as a change, and `high`. `n` are the versions of the own history that it
+    was learnt from.
     """
 
     size: float
@@ -38,51 +34,57 @@ class Magnitude(msgspec.Struct, frozen=True):
     method: str = METHOD
 
 
-class LearnedMagnitude(msgspec.Struct, frozen=True):
-    """The logarithm of a change's size as a line over that of `own.edit_weight`.
+def learn_magnitude(
+    cases: Iterable[Case], least: float, others: Sequence[VersionSizes] = ()
+) -> Magnitude | None:
+    """Learn from the changes of a history; None where no interval holds.
 
-    `low` and `high` are what is added for the ends of the interval.
+    Benchmarks of one version change alike, so that what is exchangeable is a version, not a case. `high` is
+    the k-th smallest of the versions' largest changes, k = ⌈(n + 1) · confidence⌉ (Vovk, Gammerman and Shafer
+    2005; of n + 1 exchangeable values the last is as likely at each rank), which takes nine versions with a
+    change. `low` is `least`: below it nothing is a change.
+
+    Other projects stand for `OTHERS_COUNT_AS` versions, the same share each, by those of their changes that
+    are at least `least`. No theorem covers this, since no project is like another. Their part shrinks
+    with each version of the own history. `size` is the median; the changes of a version share its weight.
     """
-
-    n: int
-    intercept: float
-    slope: float
-    low: float
-    high: float
-    confidence: float = CONFIDENCE
-
-    def tell(self, features: Mapping[str, float]) -> Magnitude:
-        """Return the size of a change with these features, if it is one."""
-        middle = self.intercept + self.slope * _read_edit(features)
-        size, low, high = (math.exp(middle + step) for step in (0.0, self.low, self.high))
-        return Magnitude(size, low, high, self.confidence, self.n)
-
-
-def learn_magnitude(cases: Iterable[Case]) -> LearnedMagnitude | None:
-    """Fit the line to the changes of a history; None where these are fewer than 19.
-
-    Least squares with a penalty of 1 on the slope, which is at least 0. The interval is that of the
-    jackknife: from the residuals of each change against the line of all others the k-th smallest and largest,
-    k = ⌊(1 - confidence)(n + 1) / 2⌋ (Barber, Candès, Ramdas and Tibshirani 2021, section 1.1). It holds for
-    changes like those of the history; there is no promise where the code moves on.
-    """
-    import numpy as np
-
-    changed = [case for case in cases if case.changed and case.ratio is not None and case.ratio != 1]
-    if len(changed) < FEWEST:
+    own = group_sizes(cases)
+    kept = [found for sizes in others if (found := _keep_from(sizes, least))]
+    borrowed = kept if sum(map(len, kept)) >= OTHERS_COUNT_AS else []
+    weighed = [(sizes, 1.0) for sizes in own]
+    weighed += [
+        (sizes, OTHERS_COUNT_AS / len(borrowed) / len(project)) for project in borrowed for sizes in project
+    ]
+    total = len(own) + (OTHERS_COUNT_AS if borrowed else 0)
+    high = _find_quantile([(max(sizes), weight) for sizes, weight in weighed], CONFIDENCE * (total + 1))
+    if high is None:
         return None
-    edits = np.asarray([_read_edit(case.features) for case in changed])
-    sizes = np.log([abs((case.ratio or 1.0) - 1.0) for case in changed])
-    n, center = len(changed), float(edits.mean())
-    apart = edits - center
-    spread = float(apart @ apart) + 1.0
-    slope = max(0.0, float(apart @ sizes) / spread)
-    intercept = float(sizes.mean()) - slope * center
-    leverage = 1 / n + (apart**2 / spread if slope > 0 else 0.0)
-    left_out: NDArray[np.float64] = np.sort((sizes - intercept - slope * edits) / (1 - leverage))
-    place = math.floor((1 - CONFIDENCE) * (n + 1) / 2 + 1e-9)
-    return LearnedMagnitude(n, intercept, slope, float(left_out[place - 1]), float(left_out[n - place]))
+    spread = [(size, weight / len(sizes)) for sizes, weight in weighed for size in sizes]
+    size = _find_quantile(spread, total / 2)
+    assert size is not None
+    method = f"{METHOD}; other projects count as {OTHERS_COUNT_AS} versions" if borrowed else METHOD
+    return Magnitude(size, least, high, CONFIDENCE, len(own), method)
 
 
-def _read_edit(features: Mapping[str, float]) -> float:
-    return math.log(features.get(FEATURE, 0.0) + LEAST_EDIT)
+def group_sizes(cases: Iterable[Case]) -> VersionSizes:
+    """Return the sizes of the changes of each version that has some, the oldest first."""
+    found: dict[int, list[float]] = {}
+    for case in cases:
+        if case.changed and case.ratio is not None and case.ratio != 1:
+            found.setdefault(case.new_order, []).append(abs(case.ratio - 1))
+    return tuple(tuple(sizes) for _, sizes in sorted(found.items()))
+
+
+def _keep_from(versions: VersionSizes, least: float) -> VersionSizes:
+    kept = (tuple(size for size in sizes if size >= least) for sizes in versions)
+    return tuple(sizes for sizes in kept if sizes)
+
+
+def _find_quantile(weighed: Iterable[tuple[float, float]], weight: float) -> float | None:
+    """The least value up to which the weights reach `weight`; None where all together do not."""
+    reached = 0.0
+    for value, part in sorted(weighed):
+        reached += part
+        if reached >= weight - 1e-9:
+            return value
+    return None

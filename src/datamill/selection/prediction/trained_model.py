@@ -7,7 +7,7 @@ import msgspec
 from datamill.experiment.errors import InputError
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.prediction.direction import LearnedDirection
-from datamill.selection.prediction.magnitude import LearnedMagnitude
+from datamill.selection.prediction.magnitude import Magnitude
 from datamill.selection.predictors.models.constant import Constant
 from datamill.selection.predictors.models.forest import Forest
 from datamill.selection.predictors.models.guarded import Guarded
@@ -24,7 +24,8 @@ class TrainedModel(msgspec.Struct, frozen=True):
     """A model with what it was learnt from.
 
     `perphecy` are the thresholds of indicators on the same cases: they say which indicators fired. `cases`
-    and `changes` count what was learnt, `truth` is what counted as a change.
+    and `changes` count what was learnt, `truth` is what counted as a change. `magnitude` is how large
+    a change is, if there is one; None where no interval holds.
     """
 
     predictor: str
@@ -36,7 +37,7 @@ class TrainedModel(msgspec.Struct, frozen=True):
     changes: int
     warnings: tuple[str, ...] = ()
     schema: int = SCHEMA
-    magnitude: LearnedMagnitude | None = None
+    magnitude: Magnitude | None = None
 
 
 def decode_model(json: bytes, where: str) -> TrainedModel:

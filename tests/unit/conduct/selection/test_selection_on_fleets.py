@@ -8,10 +8,12 @@ import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
-from made.selection.selection_records import make_function, make_table
+from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.conduct.selection.collecting.collect import CollectionQuestion
+from datamill.conduct.selection.collecting.collected_versions import list_unprofiled
 from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.fleet.collect_on_fleet import collect_on_fleet
@@ -30,7 +32,7 @@ from datamill.conduct.selection.store.fleet_origin import (
 )
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
-from datamill.selection.history.records import Program, Version
+from datamill.selection.history.records import COUNTED_WAY, Program, Version, WorkCount
 from datamill.selection.history.settings import BuildSetting, parse_settings
 
 SETTINGS = """
@@ -82,15 +84,20 @@ def test_a_program_is_executed_with_its_libraries_and_the_inputs_that_the_settin
     (here / "data").write_text("of the project\n")
     package = tmp_path / "package"
     settings = parse_settings(SETTINGS)
-    write_program_package(package, program, settings, store, here, profile=True, measure=True)
+    write_program_package(package, program, settings, store, here, counted=["piped"], measure=True)
     place = f"{package}/selection"
     said = run(package, "run.sh", SELECTION_BENCHMARK="it's quick")
     assert said == f"{place}/program/lib 2 {place}/here/data two words\nof the project\n"
     assert run(package, "run.sh", SELECTION_BENCHMARK="piped").endswith(" 0\nof the project\n")
-    assert (package / "profile.sh").exists()
+    # Profiles of the other benchmark are there already: what is counted again may fail.
+    counted = [
+        line for line in (package / "profile.sh").read_text().splitlines() if line.startswith("count ")
+    ]
+    assert len(counted) == 1
+    assert counted[0].startswith("count 1 piped ")
     (here / "data").unlink()
     with pytest.raises(InputError, match="is not there"):
-        write_program_package(tmp_path / "b", program, settings, store, here, profile=True, measure=True)
+        write_program_package(tmp_path / "b", program, settings, store, here, counted=(), measure=True)
 
 
 def test_what_a_build_made_comes_home_with_its_links_and_nothing_else(tmp_path: Path) -> None:
@@ -131,31 +138,63 @@ def make_repository(folder: Path) -> GitHistory:
     return GitHistory(folder)
 
 
-def test_a_benchmark_that_could_not_be_counted_says_why_and_by_which_machine(tmp_path: Path) -> None:
-    store, program = make_store(tmp_path / "store")
-    counts = tmp_path / "counts"
-    callgrind = (
-        "events: Ir\nob=(1) /selection/program/bin/tool\nfn=(1) work\n1 70\ntotals: 75\n"
-        "fn=(2) start\ncob=(1)\ncfn=(1)\ncalls=3 1\n2 70\n"
-    )
-    parts = {
-        "0": {"benchmark": "it's quick", "status": "0\n", "said": "", "counts.1": callgrind},
-        "1": {
-            "benchmark": "piped",
-            "status": "3\n",
-            "said": "==1== valgrind\nno /selection/here/data for /selection/program/bin/tool\n",
-        },
-        "2": {"benchmark": "of other settings", "status": "0\n", "said": ""},
-    }
+CALLGRIND = (
+    "events: Ir\nob=(1) /selection/program/bin/tool\nfn=(1) work\n1 70\ntotals: 75\n"
+    "fn=(2) start\ncob=(1)\ncfn=(1)\ncalls=3 1\n2 70\n"
+)
+
+
+def pack_counts(folder: Path, parts: dict[str, dict[str, str]]) -> Path:
+    """The archive of counts that a machine sends."""
+    counts = folder / "counts"
     for number, files in parts.items():
         (counts / number).mkdir(parents=True)
         for name, text in files.items():
             (counts / number / name).write_text(text)
     (counts / "place").write_text("/selection/program\n")
-    with tarfile.open(tmp_path / "counts.tar.gz", "w:gz") as archive:
+    with tarfile.open(folder / "counts.tar.gz", "w:gz") as archive:
         archive.add(counts, arcname=".")
+    return folder / "counts.tar.gz"
+
+
+def test_a_program_that_is_counted_again_keeps_the_profiles_of_its_other_benchmarks(tmp_path: Path) -> None:
+    store, program = make_store(tmp_path / "store")
+    known = WorkCount(program.name, "it's quick", 900, machine="bench-1", way=COUNTED_WAY)
+    store.write_counts([known])
+    store.write_profiles(
+        program.name, [msgspec.structs.replace(make_profile(work=(9, 900)), benchmark="it's quick")]
+    )
     settings = parse_settings(SETTINGS)
-    keep_counts(tmp_path / "counts.tar.gz", program, "bench-1", settings, store, tmp_path / "home")
+    assert list_unprofiled(settings, store) == {program.name: ["piped"]}
+    archive = pack_counts(
+        tmp_path, {"1": {"benchmark": "piped", "status": "0\n", "said": "", "counts.1": CALLGRIND}}
+    )
+    keep_counts(archive, program, "bench-1", settings, store, tmp_path / "home")
+    profiles = store.read_profiles(program.name)
+    assert {name: item.functions["work"].instructions for name, item in profiles.items()} == {
+        "it's quick": 900,
+        "piped": 70,
+    }
+    assert known in store.read_counts()
+    assert list_unprofiled(settings, store) == {}
+
+
+def test_a_benchmark_that_could_not_be_counted_says_why_and_by_which_machine(tmp_path: Path) -> None:
+    store, program = make_store(tmp_path / "store")
+    archive = pack_counts(
+        tmp_path,
+        {
+            "0": {"benchmark": "it's quick", "status": "0\n", "said": "", "counts.1": CALLGRIND},
+            "1": {
+                "benchmark": "piped",
+                "status": "3\n",
+                "said": "==1== valgrind\nno /selection/here/data for /selection/program/bin/tool\n",
+            },
+            "2": {"benchmark": "of other settings", "status": "0\n", "said": ""},
+        },
+    )
+    settings = parse_settings(SETTINGS)
+    keep_counts(archive, program, "bench-1", settings, store, tmp_path / "home")
     good, bad = store.read_counts()
     assert (good.benchmark, good.instructions, good.machine) == ("it's quick", 75, "bench-1")
     assert (bad.instructions, bad.machine) == (None, "bench-1")

@@ -244,7 +244,7 @@ def test_every_markup_has_a_row_for_each_command_and_the_answer_below() -> None:
         "| `a` | 1.000 s (95% interval 0.980 to 1.020) | 20 | 0.830 (0.800 to 0.900) |",
         r"| `a \| b` | 1.20 s (95% interval 1.10 to 1.30) | 20 | 1 |",
         "",
-        sentence,
+        sentence.replace("|", r"\|"),
     ]
     assert spell_asciidoc(found).splitlines()[8:17] == [
         "| `+a+`",
@@ -265,6 +265,28 @@ def test_every_markup_has_a_row_for_each_command_and_the_answer_below() -> None:
         "",
         sentence,
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "cell", "told"),
+    [
+        ("ssh you@host", "`ssh you@host`", "ssh you@\u200bhost"),
+        ("sed s#12#13#", "`sed s#12#13#`", "sed s#\u200b12#\u200b13#\u200b"),
+        ("echo `date`", "`` echo `date` ``", r"echo \`date\`"),
+        ("echo ``x``", "``` echo ``x`` ```", r"echo \`\`x\`\`"),
+        ("a |\r\nb", r"`a \| \nb`", r"a \| \\nb"),
+        ("cat <in >out_*", "`cat <in >out_*`", r"cat &lt;in &gt;out\_\*"),
+    ],
+)
+def test_a_command_makes_nothing_else_of_a_table_in_markdown_nor_of_the_sentence_below(
+    command: str, cell: str, told: str
+) -> None:
+    (odd,) = read_commands([command])
+    means = (CommandMean(A, 1.0, 0.98, 1.02, 20), CommandMean(odd, 1.2, 1.1, 1.3, 20))
+    pair = CommandComparison(A, odd, 1.2, 1.1, 1.3, "slower", 0, False)
+    lines = spell_markdown(answer(pair, means=means)).splitlines()
+    assert lines[3].startswith(f"| {cell} | 1.20 s ")
+    assert lines[4:] == ["", f"{told} is slower than a by 20.0% (10.0 to 30.0%)."]
 
 
 def test_sorted_by_mean_the_picture_begins_with_the_least_and_json_stays_as_typed() -> None:

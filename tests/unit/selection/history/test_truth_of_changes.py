@@ -5,7 +5,14 @@ import pytest
 
 from datamill.selection.history.records import COUNTED_WAY, Observation, WorkCount
 from datamill.selection.history.settings import TruthSetting
-from datamill.selection.history.truth import UNKNOWN, Truth, judge_counts, judge_times, measure_spread
+from datamill.selection.history.truth import (
+    UNKNOWN,
+    Truth,
+    find_threshold,
+    judge_counts,
+    judge_times,
+    measure_spread,
+)
 
 
 def observe(program, values, session="one"):
@@ -110,3 +117,10 @@ def test_counted_instructions_change_from_the_threshold_on():
     assert judge_counts(count(100_000), count(100_099), setting).changed is False
     assert judge_counts(count(100_000), count(99_900), setting).changed
     assert judge_counts(count(100_000), None, setting).changed is None
+
+
+def test_the_test_of_ranks_alone_has_no_least_change_unless_one_is_set():
+    assert find_threshold(TruthSetting("mann-whitney")) == 0.0
+    assert find_threshold(TruthSetting("mann-whitney", threshold=0.02)) == 0.02
+    assert find_threshold(TruthSetting("relevant")) == 0.01
+    assert find_threshold(TruthSetting("instructions")) == 0.001

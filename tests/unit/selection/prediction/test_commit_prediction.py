@@ -112,20 +112,23 @@ def test_a_damaged_model_is_refused():
         decode_model(b"{}", "model.json")
 
 
-def test_a_direction_is_told_only_where_the_history_bears_it_out():
-    def change(edit, ratio):
-        return Case("b", "o", "n", 0, 1, {}, {"own.signed_edit": edit}, True, ratio)
+def test_a_direction_is_told_only_where_versions_without_a_mistake_promise_an_error_below_a_tenth():
+    def change(order, edit, ratio):
+        return Case("b", "o", "n", order - 1, order, {}, {"own.signed_edit": edit}, True, ratio)
 
-    right = learn_direction([change(0.1, 1.2), change(-0.1, 0.9)] * 4)
-    assert (right.n, right.right, right.holds) == (8, 8, True)
-    assert right.tell({"own.signed_edit": 0.2}) == "slower"
-    assert right.tell({"own.signed_edit": -0.2}) == "faster"
-    assert right.tell({}) == "unknown"
-    mixed = learn_direction([change(0.1, 1.2), change(0.1, 0.9)] * 4)
-    assert mixed.tell({"own.signed_edit": 0.2}) == "unknown"
-    # Better than guessing, at 0.05, and still wrong once in four.
-    often = learn_direction([change(0.1, 1.2)] * 15 + [change(0.1, 0.9)] * 5)
-    assert (often.right, often.holds) == (15, False)
+    right = [change(order, 0.1 if order % 2 else -0.1, 1.2 if order % 2 else 0.9) for order in range(1, 30)]
+    told = learn_direction(right)
+    assert (told.n, told.right, told.holds) == (29, 29, True)
+    assert told.tell({"own.signed_edit": 0.2}) == "slower"
+    assert told.tell({"own.signed_edit": -0.2}) == "faster"
+    assert told.tell({}) == "unknown"
+    assert not learn_direction(right[1:]).holds
+    assert not learn_direction([*right, change(30, 0.1, 0.9)]).holds
+    # Many benchmarks of few versions are no more than these; one that is wrong makes its version wrong.
+    few = learn_direction([change(order, 0.1, 1.2) for order in (1, 2) for _ in range(50)])
+    assert (few.n, few.right, few.holds) == (2, 2, False)
+    mixed = learn_direction([change(1, 0.1, 1.2), change(1, 0.1, 0.9)])
+    assert (mixed.n, mixed.right) == (1, 0)
 
 
 def test_a_search_measures_where_most_is_ruled_out_and_never_an_equal_program():

@@ -1,80 +1,118 @@
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import replace
 
 import pytest
 
 from datamill.selection.prediction.checked_sizes import check_sizes
-from datamill.selection.prediction.magnitude import FEATURE, FEWEST, LEAST_EDIT, learn_magnitude
+from datamill.selection.prediction.direction import FEATURE
+from datamill.selection.prediction.magnitude import OTHERS_COUNT_AS, group_sizes, learn_magnitude
 from datamill.selection.predictors.case import Case
 
+LEAST = 0.001
 
-def draw_changes(n, seed=7):
-    """Sizes are a tenth of the edit's weight, times e to a normal of 0.5; the sign says nothing."""
+
+def make_change(order, size, benchmark="bench", sign=1, edit=0.0):
+    features = {FEATURE: edit}
+    return Case(
+        benchmark, f"v{order - 1}", f"v{order}", order - 1, order, {}, features, True, 1 + sign * size
+    )
+
+
+def draw_history(versions, seed, least=LEAST):
+    """Versions of one to eight changes that are alike; a size is the least one times e to an exponential."""
     draw = random.Random(seed)
     cases = []
-    for order in range(1, n + 1):
-        edit = math.exp(draw.uniform(-7, -1))
-        size = 0.1 * (edit + LEAST_EDIT) * math.exp(draw.gauss(0, 0.5))
-        ratio = 1 + size * draw.choice([-1, 1])
-        features = {FEATURE: edit, "own.signed_edit": draw.choice([-1, 1]) * edit}
-        cases.append(Case("bench", f"v{order - 1}", f"v{order}", order - 1, order, {}, features, True, ratio))
+    for order in range(1, versions + 1):
+        together = draw.expovariate(0.7)
+        for number in range(draw.randint(1, 8)):
+            size = least * 2.718 ** (together + draw.expovariate(2))
+            sign = draw.choice([-1, 1])
+            cases.append(make_change(order, size, f"b{number}", sign, draw.choice([-0.1, 0.1])))
     return cases
 
 
-def test_a_planted_law_of_sizes_is_found():
-    found = learn_magnitude(draw_changes(2000))
-    assert found.slope == pytest.approx(1, abs=0.03)
-    told = found.tell({FEATURE: 0.05})
-    assert told.size == pytest.approx(0.005, rel=0.06)
-    # Of a normal nine tenths lie within 1.645 of its deviations.
-    assert math.log(told.high / told.size) == pytest.approx(1.645 * 0.5, abs=0.06)
-    assert math.log(told.low / told.size) == pytest.approx(-1.645 * 0.5, abs=0.06)
-    assert (told.n, told.confidence) == (2000, 0.9)
+def test_the_end_is_the_largest_change_of_nine_in_ten_versions_with_one_more_counted():
+    cases = [make_change(order, order / 100) for order in range(1, 20)]
+    found = learn_magnitude(cases, LEAST)
+    # k = 0.9 * (19 + 1) = 18
+    assert found.high == pytest.approx(0.18)
+    assert (found.low, found.size, found.n) == (LEAST, pytest.approx(0.10), 19)
+    # k = 9 of 9, and 10 of 8 are not there
+    assert learn_magnitude(cases[:9], LEAST).high == pytest.approx(0.09)
+    assert learn_magnitude(cases[:8], LEAST) is None
 
 
-def test_the_interval_is_the_jackknife_worked_out_by_leaving_each_change_out():
-    cases = draw_changes(25)
-    found = learn_magnitude(cases)
-    center = sum(math.log(case.features[FEATURE] + LEAST_EDIT) for case in cases) / len(cases)
-    residuals = []
-    for out in cases:
-        rest = [case for case in cases if case is not out]
-        x = [math.log(case.features[FEATURE] + LEAST_EDIT) - center for case in rest]
-        y = [math.log(abs(case.ratio - 1)) for case in rest]
-        # The penalty is on the slope about the center of all: a weight of 1 beside the two normal equations.
-        n, sx, sy = len(x), sum(x), sum(y)
-        sxx, sxy = sum(a * a for a in x) + 1, sum(a * b for a, b in zip(x, y, strict=True))
-        slope = (n * sxy - sx * sy) / (n * sxx - sx * sx)
-        at = math.log(out.features[FEATURE] + LEAST_EDIT) - center
-        residuals.append(math.log(abs(out.ratio - 1)) - (sy - slope * sx) / n - slope * at)
-    # k = floor(0.1 * 26 / 2) = 1
-    assert (found.low, found.high) == pytest.approx((min(residuals), max(residuals)))
+def test_changes_of_one_version_count_as_one_since_they_are_not_independent():
+    cases = [make_change(order, order / 100) for order in range(1, 20)]
+    many = [make_change(1, 0.5, f"b{number}") for number in range(30)]
+    assert learn_magnitude(many, LEAST) is None
+    again = learn_magnitude([*cases, *(make_change(19, 0.02, f"b{number}") for number in range(30))], LEAST)
+    assert (again.n, again.high) == (19, pytest.approx(0.18))
 
 
-def test_fewer_changes_than_two_ends_need_say_nothing_of_sizes():
-    cases = draw_changes(FEWEST)
-    assert learn_magnitude(cases) is not None
-    assert learn_magnitude(cases[1:]) is None
+def test_a_history_without_a_change_has_the_sizes_of_other_projects_which_its_own_replace():
+    other = tuple((number / 100,) for number in range(1, 39))
+    first = learn_magnitude([], LEAST, [other])
+    # Of 38 versions that count as 19, those up to 0.9 * 20 = 18 of these.
+    assert (first.n, first.high) == (0, pytest.approx(0.36))
+    assert "other projects count as 19 versions" in first.method
+    own = [make_change(order, 0.002) for order in range(1, 400)]
+    assert learn_magnitude(own, LEAST, [other]).high == pytest.approx(0.002)
 
 
-def test_nine_tenths_of_sizes_lie_within_what_was_told_before_and_no_direction_is_told():
-    found = check_sizes(draw_changes(400), first=100)
-    assert found.within.n == 301
-    assert found.within.interval.low < 0.9 < found.within.interval.high
-    # Signs are drawn: a direction is believed at 0.05, so that hardly any is told.
-    assert found.told.n == found.by_sign.n == 301
-    assert found.right.n == found.told.count < 100
+def test_other_projects_have_the_same_part_however_long_their_histories_are():
+    short, long = ((0.01,),) * 10, ((0.5,),) * 1000
+    assert learn_magnitude([], LEAST, [short, long]).high == 0.5
+    assert learn_magnitude([], LEAST, [short] * 19 + [long]).high == 0.01
+
+
+def test_changes_of_others_that_would_be_none_here_are_left_out_and_too_few_tell_nothing():
+    other = tuple((0.002, 0.003) for _ in range(200)) + tuple((0.1, 0.002) for _ in range(20))
+    assert learn_magnitude([], LEAST, [other[:-10]]).high == 0.003
+    assert learn_magnitude([], 0.05, [other]).size == 0.1
+    assert learn_magnitude([], 0.05, [other[: -20 + OTHERS_COUNT_AS - 1]]) is None
+
+
+def test_unchanged_cases_have_no_size():
+    same = [replace(make_change(1, 0.1), changed=False), replace(make_change(2, 0.1), ratio=None)]
+    assert group_sizes([*same, make_change(4, 0.5), make_change(3, 0.25, sign=-1)]) == ((0.25,), (0.5,))
+
+
+def test_nine_tenths_of_versions_have_all_changes_within_what_was_told_before_and_no_direction_is():
+    found = check_sizes(draw_history(600, 7), LEAST)
+    assert found.every.told.n - found.every.told.count == found.by_history[0].told.n + sum(
+        item.told.n - item.told.count for item in found.by_history[1:]
+    )
+    assert found.every.versions.n == 600 - 9
+    assert found.every.versions.interval.low < 0.9 < found.every.versions.interval.high
+    assert found.every.within.value > found.every.versions.value
+    assert found.told.count == found.right.n == 0
     assert found.by_sign.interval.low < 0.5 < found.by_sign.interval.high
 
 
-def test_directions_that_follow_the_sign_of_the_edit_are_told_rightly():
-    cases = [
-        replace(case, ratio=1 + math.copysign(abs(case.ratio - 1), case.features["own.signed_edit"]))
-        for case in draw_changes(100)
-    ]
-    found = check_sizes(cases, first=50)
-    assert (found.told.n, found.told.count, found.right.count) == (51, 51, 51)
-    assert (found.by_sign.n, found.by_sign.count) == (51, 51)
+def test_short_histories_of_a_project_like_the_others_are_covered_from_the_first_change_on():
+    others = [group_sizes(draw_history(60, seed)) for seed in (1, 2, 3)]
+    checks = [check_sizes(draw_history(8, seed), LEAST, others) for seed in range(10, 110)]
+    for place in range(3):
+        told = [check.by_history[place] for check in checks]
+        assert all(item.told.count == item.told.n for item in told)
+        versions = sum(item.versions.n for item in told)
+        assert versions >= 50
+        assert sum(item.versions.count for item in told) / versions > 0.88
+
+
+def test_changes_are_counted_by_how_many_were_known_before():
+    cases = draw_history(30, 3)
+    found = check_sizes(cases, LEAST)
+    assert [(item.least, item.most) for item in found.by_history] == [(0, 0), (1, 5), (6, 20), (21, None)]
+    assert sum(item.told.n for item in found.by_history) == found.every.told.n == len(cases)
+    assert found.by_history[0].told.n == sum(case.new_order == 1 for case in cases)
+
+
+def test_directions_are_told_after_29_versions_that_followed_the_sign_of_the_edit():
+    cases = [make_change(order, 0.1, sign=1, edit=0.1) for order in range(1, 41)]
+    found = check_sizes(cases, LEAST)
+    assert (found.told.n, found.told.count, found.right.count) == (40, 11, 11)
+    assert (found.by_sign.count, found.by_sign_versions.count) == (40, 40)

@@ -11,7 +11,8 @@ from datamill.cli.selection.history.project_options import find_project, project
 from datamill.conduct.selection.collecting.settings_file import open_project
 from datamill.conduct.selection.deciding.evaluate_store import DEFAULTS, EVALUATIONS, evaluate_store
 from datamill.experiment.quantities import parse_share
-from datamill.report.selection.evaluation_statement import spell_evaluation, state_evaluation
+from datamill.report.selection.evaluation_json import spell_evaluation
+from datamill.report.selection.evaluation_statement import state_evaluation
 from datamill.report.tables.text import render_text
 from datamill.selection.history.settings import RULES
 from datamill.selection.predictors.registry import PREDICTORS

@@ -69,8 +69,9 @@ def train(
     direction = model.direction
     if direction.n:
         sentences.append(
-            f"Direction: right in {direction.right} of {count_nouns(direction.n, 'change')}"
-            + ("." if direction.holds else ", which is too few to tell directions.")
+            "Direction: the sign of the edit was that of all changes in "
+            f"{direction.right} of {count_nouns(direction.n, 'version')}"
+            + ("." if direction.holds else ", which is too few to tell directions with an error of 10%.")
         )
     warnings = [finish_sentence(line) for line in model.warnings]
     if as_json:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from datamill.conduct.selection.collecting.settings_file import Project
-from datamill.conduct.selection.deciding.other_projects import read_others
+from datamill.conduct.selection.deciding.other_projects import read_other_sizes, read_others
 from datamill.conduct.selection.deciding.train_model import (
     choose_truth,
     read_collection,
@@ -20,6 +20,7 @@ from datamill.selection.evaluation.backtests import (
     evaluate_pooled_epochs,
     evaluate_walk,
 )
+from datamill.selection.evaluation.calibration import measure_calibration
 from datamill.selection.evaluation.folds import evaluate_all_tests, evaluate_full, evaluate_per_test
 from datamill.selection.evaluation.predictions import Evaluation
 from datamill.selection.evaluation.rates import Area, measure_area
@@ -186,7 +187,7 @@ def evaluate_store(
         indicators=trace_indicators(labelled) if "indicators" in names else {},
         overlap=_measure_overlap(collection),
         commits={version.order: version.commit for version in collection.built},
-        sizes=check_sizes(labelled, first=first),
+        sizes=check_sizes(labelled, find_threshold(truth), read_other_sizes(project.settings.name, truth)),
         warnings=tuple(warnings),
     )
 
@@ -263,6 +264,9 @@ def _finish(
         by_epoch=by_epoch,
         by_distance=by_distance,
         by_benchmark=areas,
+        calibration=(
+            measure_calibration(told.predictions) if find_predictor(predictor).has_probabilities else ()
+        ),
     )
 
 

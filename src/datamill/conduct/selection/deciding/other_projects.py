@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 
 import msgspec
 
+from datamill.selection.history.settings import TruthSetting
+from datamill.selection.prediction.magnitude import VersionSizes, group_sizes
 from datamill.selection.predictors.case import Case
 from datamill.selection.predictors.logistic import fit_logistic
 from datamill.selection.predictors.models.linear import Logistic
@@ -17,10 +20,14 @@ FILE = "other_projects.json"
 
 
 class OtherProjects(msgspec.Struct, frozen=True):
-    """A model of all histories, and for each of these, by its project, one of all the others."""
+    """A model of all histories, and for each of these, by its project, one of all the others.
+
+    `sizes` are those of the changes of each, by counted instructions.
+    """
 
     every: Logistic
     without: Mapping[str, Logistic]
+    sizes: Mapping[str, VersionSizes]
 
 
 def read_others(project: str) -> Logistic:
@@ -28,9 +35,23 @@ def read_others(project: str) -> Logistic:
 
     It is known by the name in its settings.
     """
-    text = files("datamill.conduct.selection.deciding").joinpath(FILE).read_bytes()
-    found = msgspec.json.decode(text, type=OtherProjects)
+    found = _read()
     return found.without.get(project, found.every)
+
+
+def read_other_sizes(project: str, truth: TruthSetting) -> tuple[VersionSizes, ...]:
+    """Return how large changes of other projects were; none where a change is one of times.
+
+    A change of times is hardly one of what is executed, and its size is the machine's.
+    """
+    if truth.rule != "instructions":
+        return ()
+    return tuple(sizes for name, sizes in _read().sizes.items() if name != project)
+
+
+def _read() -> OtherProjects:
+    text = files("datamill.conduct.selection.deciding").joinpath(FILE).read_bytes()
+    return msgspec.json.decode(text, type=OtherProjects)
 
 
 def learn_others(cases: Mapping[str, Sequence[Case]]) -> OtherProjects:
@@ -45,8 +66,15 @@ def learn_others(cases: Mapping[str, Sequence[Case]]) -> OtherProjects:
         return msgspec.structs.replace(model, offsets={})
 
     return OtherProjects(
-        learn(list(ready)), {name: learn([other for other in ready if other != name]) for name in ready}
+        learn(list(ready)),
+        {name: learn([other for other in ready if other != name]) for name in ready},
+        {name: _round(group_sizes(found)) for name, found in cases.items()},
     )
+
+
+def _round(versions: VersionSizes) -> VersionSizes:
+    """Four figures: what is shipped need not say more."""
+    return tuple(tuple(round(size, 3 - math.floor(math.log10(size))) for size in sizes) for sizes in versions)
 
 
 def _prepare(case: Case, project: str) -> Case:

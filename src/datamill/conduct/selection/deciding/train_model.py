@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from datamill.conduct.selection.collecting.settings_file import Project
-from datamill.conduct.selection.deciding.other_projects import read_others
+from datamill.conduct.selection.deciding.other_projects import read_other_sizes, read_others
 from datamill.conduct.selection.deciding.user_features import read_user_features
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import command
@@ -17,6 +17,7 @@ from datamill.selection.history.collection import (
     list_closest_pairs,
 )
 from datamill.selection.history.settings import RULES, TruthSetting
+from datamill.selection.history.truth import find_threshold
 from datamill.selection.prediction.direction import learn_direction
 from datamill.selection.prediction.magnitude import learn_magnitude
 from datamill.selection.prediction.trained_model import TrainedModel
@@ -114,7 +115,9 @@ def train_model(
         truth=truth,
         cases=len(labelled),
         changes=sum(bool(case.changed) for case in labelled),
-        magnitude=learn_magnitude(labelled),
+        magnitude=learn_magnitude(
+            labelled, find_threshold(truth), read_other_sizes(project.settings.name, truth)
+        ),
         warnings=tuple(dict.fromkeys((*warnings, *model.warnings))),
     )
     project.store.write_json(MODEL_FILE, trained)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datamill.conduct.selection.collecting.build_version import (
@@ -123,10 +123,10 @@ class _Collector:
         unprofiled = self._list_unprofiled()
         wanted = self._list_unmeasured()[:_MOST_PACKAGES]
         if wanted:
-            self._run_programs("measure", wanted, set(unprofiled))
+            self._run_programs("measure", wanted, unprofiled)
         rest = [name for name in unprofiled if name not in wanted][:_MOST_PACKAGES]
         if rest:
-            self._run_programs("profile", rest, set(rest))
+            self._run_programs("profile", rest, unprofiled)
 
     def is_finished(self, walked: Sequence[WalkedCommit]) -> bool:
         """Tell whether nothing is left to do of what was asked for."""
@@ -142,13 +142,17 @@ class _Collector:
         versions = {} if store.is_empty else {item.commit: item for item in store.versions}
         return list_left(walked, versions, retry_failed=self.question.retry_failed)
 
-    def _list_unprofiled(self) -> list[str]:
-        """Programs that are to be profiled: those of versions, since others were built elsewhere."""
+    def _list_unprofiled(self) -> dict[str, list[str]]:
+        """Programs that are to be profiled, each with its benchmarks that were not counted.
+
+        Those of versions alone, since others were built elsewhere.
+        """
         settings, store = self.project.settings, self.project.store
         if not self.question.profile or store.is_empty:
-            return []
+            return {}
         built = {item.program for item in store.versions}
-        return [name for name in list_unprofiled(settings, store) if name in built]
+        lacking = list_unprofiled(settings, store)
+        return {name: benchmarks for name, benchmarks in lacking.items() if name in built}
 
     def _list_unmeasured(self) -> list[str]:
         """Programs that lack executions, each with the one that it descends from."""
@@ -183,7 +187,9 @@ class _Collector:
             limits = {"setup_timeout": settings.build_timeout, "archive": _ARCHIVE}
             self.experiments.run("build", folder, names, {"debug": "only"}, limits)
 
-    def _run_programs(self, purpose: Purpose, names: Sequence[str], unprofiled: set[str]) -> None:
+    def _run_programs(
+        self, purpose: Purpose, names: Sequence[str], unprofiled: Mapping[str, Sequence[str]]
+    ) -> None:
         settings, store = self.project.settings, self.project.store
         folder = self.experiments.begin_folder()
         for name in names:
@@ -193,7 +199,7 @@ class _Collector:
                 settings,
                 store,
                 self.project.here,
-                profile=name in unprofiled,
+                counted=unprofiled.get(name, ()),
                 measure=purpose == "measure",
             )
         counting_s = len(settings.benchmark) * (settings.timeout_s * SLOWER + 60.0)
@@ -204,7 +210,7 @@ class _Collector:
             )
             return
         fleet: dict[str, object] = {"debug": "never"}
-        if unprofiled.intersection(names):
+        if any(name in unprofiled for name in names):
             fleet["profile"] = True
             limits["profile_timeout"] = counting_s
         limits["run_timeout"] = settings.timeout

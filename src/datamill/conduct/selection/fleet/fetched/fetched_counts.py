@@ -31,6 +31,8 @@ def keep_counts(
 ) -> None:
     """Keep the profiles of a program's benchmarks, and what they executed in all, or why nothing was counted.
 
+    What is kept of benchmarks that are not in the archive stays.
+
     Args:
         archive: what its `profile.sh` sent.
         program: of the store.
@@ -44,6 +46,7 @@ def keep_counts(
     """
     known = {item.name: item for item in settings.benchmark}
     profiles: list[Profile] = []
+    told: list[str] = []
     counts = {(item.program, item.benchmark): item for item in store.read_counts()}
     with unpacked(archive, scratch) as folder:
         place = Path(_read(folder / "place"))
@@ -52,19 +55,20 @@ def keep_counts(
             name = _read(part / "benchmark")
             if name not in known:
                 continue
+            told.append(name)
             problem = _explain(part, settings)
             if problem:
-                told = hide_folders(
+                why = hide_folders(
                     f"{known[name].command}: {problem}", {place: "", place.parent / "here": HERE}
                 )
-                count = WorkCount(program.name, name, None, told, way=COUNTED_WAY)
+                count = WorkCount(program.name, name, None, why, way=COUNTED_WAY)
             else:
                 seen = {item: str(item) for item in paths.values()}
                 counted = add_up_counts(sorted(part.glob("counts.*")), seen)
                 profile, count = read_counted(program, name, counted, paths, store)
                 profiles += [profile] if profile is not None else []
             counts[program.name, name] = msgspec.structs.replace(count, machine=machine)
-    store.write_profiles(program.name, profiles)
+    store.write_profiles(program.name, profiles, only=told)
     store.write_counts(counts.values())
 
 

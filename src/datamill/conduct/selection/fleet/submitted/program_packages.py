@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.commands import HERE
@@ -85,12 +86,13 @@ def write_program_package(
     store: SelectionStore,
     here: Path,
     *,
-    profile: bool,
+    counted: Collection[str],
     measure: bool,
 ) -> None:
     """Write the package of a program, whose `run.sh` executes the benchmark that the environment names.
 
-    With `profile` its `profile.sh` counts what all benchmarks execute; where nothing is measured, `run.sh`.
+    Its `profile.sh` counts what the benchmarks execute that `counted` names; where nothing is measured,
+    `run.sh`.
 
     Args:
         folder: of the package, which does not exist yet.
@@ -98,7 +100,7 @@ def write_program_package(
         settings: its benchmarks, and what they need of the folder `here`.
         store: holds the binaries.
         here: the folder of the settings file.
-        profile: whether it is profiled.
+        counted: names of the benchmarks that it is profiled with; if empty, it is not.
         measure: whether it is measured.
 
     Raises:
@@ -119,11 +121,12 @@ def write_program_package(
     counts = (
         f"count {number} {shlex.quote(item.name)} {_spell(item)}\n"
         for number, item in enumerate(settings.benchmark)
+        if item.name in counted
     )
     count = begin + _PROFILE.format(timeout=settings.timeout_s * SLOWER, counts="".join(counts))
     if measure:
         write_script(folder / "run.sh", begin + _RUN.format(cases="".join(cases)))
-        if profile:
+        if counted:
             write_script(folder / "profile.sh", count)
         return
     write_script(place / "count", count)
