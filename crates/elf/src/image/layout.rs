@@ -116,21 +116,13 @@ impl<'a> Layout<'a> {
         {
             return Target::Function(target.0, target.1);
         }
-        for stubs in &self.stubs {
-            let distance = address.wrapping_sub(stubs.start);
-            if distance % 16 == 0
-                && let Some(Some(stub)) = stubs.targets.get((distance / 16) as usize)
-            {
-                return match *stub {
-                    Stub::Function(index, offset) => Target::Function(index, offset),
-                    Stub::Import(index) => Target::Import(index),
-                };
-            }
-        }
         let Some(section) = self.image.section_at(address) else {
             return Target::Nowhere;
         };
         if section.holding == Holding::Code {
+            if let Some(target) = self.stub_at(address) {
+                return target;
+            }
             if let Some(target) = self.function_starts.within(address) {
                 return Target::Function(target.0, target.1);
             }
@@ -149,6 +141,19 @@ impl<'a> Layout<'a> {
             return self.held(address).unwrap_or(Target::Place(section));
         }
         Target::Place(section)
+    }
+
+    /// What the stub at `address` jumps to, if one that was read begins there.
+    fn stub_at(&self, address: u64) -> Option<Target<'_>> {
+        self.stubs.iter().find_map(|stubs| {
+            let distance = address.wrapping_sub(stubs.start);
+            let index = usize::try_from(distance / 16).ok()?;
+            match (*stubs.targets.get(index)?)? {
+                _ if distance % 16 != 0 => None,
+                Stub::Function(index, offset) => Some(Target::Function(index, offset)),
+                Stub::Import(index) => Some(Target::Import(index)),
+            }
+        })
     }
 
     /// What the word at `slot` will hold, if the file or the loader says so.

@@ -71,7 +71,7 @@ pub(crate) struct Image<'a> {
     pub(crate) sections: Vec<Section<'a>>,
     /// The first address after all sections.
     end: u64,
-    /// The largest sections that no other overlaps, which most addresses lie in.
+    /// Of each kind the largest section that no other overlaps: most addresses lie in them.
     largest: Vec<usize>,
     /// What i386 counts addresses of data from.
     pub(crate) offset_table: Option<u64>,
@@ -174,7 +174,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The three largest sections among those that end before the next begins.
+/// Of those that end before the next begins the largest of each kind, larger ones first.
 fn find_largest(sections: &[Section<'_>]) -> Vec<usize> {
     let mut apart: Vec<usize> = (0..sections.len())
         .filter(|index| {
@@ -185,7 +185,13 @@ fn find_largest(sections: &[Section<'_>]) -> Vec<usize> {
         })
         .collect();
     apart.sort_by_key(|index| std::cmp::Reverse(sections[*index].size));
-    apart.truncate(3);
+    let mut known = Vec::new();
+    apart.retain(|index| {
+        let holding = sections[*index].holding;
+        let is_first = !known.contains(&holding);
+        known.push(holding);
+        is_first
+    });
     apart
 }
 

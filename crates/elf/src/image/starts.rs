@@ -63,6 +63,7 @@ impl Starts {
     }
 
     /// The last one that begins at or before `address`, if it ends behind it, and how far into it that is.
+    #[inline]
     pub(crate) fn within(&self, address: u64) -> Option<(usize, u64)> {
         let index = self.up_to(address).checked_sub(1)?;
         let (start, end) = self.places[index];

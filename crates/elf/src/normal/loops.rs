@@ -22,12 +22,12 @@ pub(super) struct Flow {
     stack: Vec<(u32, u32)>,
 }
 
-/// Instructions of which only the first is jumped to and only the last jumps.
+/// Instructions of which only the first is jumped to and only the last may not lead to the next.
 #[derive(Clone, Copy)]
 struct Block {
     /// The first of its jumps; those of the next block follow.
     first: u32,
-    /// Whether the next block is reached without a jump.
+    /// Whether the next block is reached without a jump from the last.
     falls: bool,
     state: State,
 }
@@ -71,9 +71,9 @@ impl Flow {
             }
         };
         begin(0);
+        // Behind a jump that may not be taken a block goes on: nothing enters it there.
         for jump in &self.jumps {
             begin(jump.to);
-            begin(jump.from + 1);
         }
         for end in &self.ends {
             begin(end + 1);
@@ -125,36 +125,38 @@ impl Flow {
             falls: false,
             state: State::Left,
         });
+        let (jumps, block_at) = (self.jumps.as_slice(), self.block_at.as_slice());
+        let (all, stack) = (self.blocks.as_mut_slice(), &mut self.stack);
         let mut heads = 0;
         for root in 0..blocks {
-            if self.blocks[root as usize].state != State::New {
+            if all[root as usize].state != State::New {
                 continue;
             }
-            self.enter(root);
-            while let Some((block, next)) = self.stack.last_mut() {
+            stack.push((root, all[root as usize].enter()));
+            while let Some((block, next)) = stack.last_mut() {
                 let (block, jump) = (*block as usize, *next);
                 *next += 1;
-                let end = self.blocks[block + 1].first;
+                let end = all[block + 1].first;
                 let target = if jump < end {
                     // One behind the last instruction leads out.
-                    let to = self.jumps[jump as usize].to;
+                    let to = jumps[jump as usize].to;
                     if to >= count {
                         continue;
                     }
-                    self.block_at[to as usize]
-                } else if jump == end && self.blocks[block].falls {
+                    block_at[to as usize]
+                } else if jump == end && all[block].falls {
                     block as u32 + 1
                 } else {
-                    self.blocks[block].state = State::Left;
-                    self.stack.pop();
+                    all[block].state = State::Left;
+                    stack.pop();
                     continue;
                 };
-                let state = &mut self.blocks[target as usize].state;
-                match *state {
-                    State::New => self.enter(target),
+                let reached = &mut all[target as usize];
+                match reached.state {
+                    State::New => stack.push((target, reached.enter())),
                     // Each is counted once.
                     State::Open => {
-                        *state = State::Head;
+                        reached.state = State::Head;
                         heads += 1;
                     }
                     State::Head | State::Left => {}
@@ -163,17 +165,19 @@ impl Flow {
         }
         heads
     }
+}
 
-    fn enter(&mut self, block: u32) {
-        let entered = &mut self.blocks[block as usize];
-        entered.state = State::Open;
-        self.stack.push((block, entered.first));
+impl Block {
+    /// Opens it, and returns the first of its jumps.
+    fn enter(&mut self) -> u32 {
+        self.state = State::Open;
+        self.first
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Flow, Jump};
+    use super::{Flow, Jump, State};
 
     fn flow(jumps: &[(u32, u32)], ends: &[u32]) -> Flow {
         Flow {
@@ -181,6 +185,61 @@ mod tests {
             ends: ends.to_vec(),
             ..Flow::default()
         }
+    }
+
+    /// The same walk over single instructions: enters the one at `at`, and returns how many heads were found.
+    fn visit(flow: &Flow, states: &mut [State], at: u32) -> u32 {
+        states[at as usize] = State::Open;
+        let jumps = flow.jumps.iter().filter(|jump| jump.from == at);
+        let next = (!flow.ends.contains(&at)).then_some(at + 1);
+        let mut heads = 0;
+        for to in jumps.map(|jump| jump.to).chain(next) {
+            match states.get(to as usize) {
+                Some(State::New) => heads += visit(flow, states, to),
+                Some(State::Open) => {
+                    states[to as usize] = State::Head;
+                    heads += 1;
+                }
+                _ => {}
+            }
+        }
+        states[at as usize] = State::Left;
+        heads
+    }
+
+    #[test]
+    fn blocks_have_the_loops_of_their_instructions() {
+        let mut seed = 20u64;
+        let mut below = |limit: u32| {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (seed >> 33) as u32 % limit
+        };
+        let mut found = 0;
+        for _ in 0..20_000 {
+            let count = 1 + below(14);
+            let mut one = Flow::default();
+            for from in 0..count {
+                // Half of them jump, some to two instructions; a target may lie behind the last.
+                let jumps = [0, 0, 0, 1, 1, 2][below(6) as usize];
+                for _ in 0..jumps {
+                    let to = below(count + 1);
+                    one.jumps.push(Jump { from, to });
+                }
+                if below(4) == 0 {
+                    one.ends.push(from);
+                }
+            }
+            let mut states = vec![State::New; count as usize];
+            let expected = (0..count)
+                .map(|root| match states[root as usize] {
+                    State::New => visit(&one, &mut states, root),
+                    _ => 0,
+                })
+                .sum::<u32>();
+            assert_eq!(one.count_loops(count), expected);
+            found += expected;
+        }
+        assert!(found > 10_000, "{found}");
     }
 
     #[test]

@@ -75,7 +75,9 @@ pub(crate) struct Form {
     boundaries: bool,
     flow: Flow,
     lines: Lines,
-    /// Where the form names functions and data of this program: position and bytes.
+    /// Whether the form names functions or data of this program.
+    is_naming: bool,
+    /// Where it does, unless the name is empty: position and bytes.
     names: Vec<(usize, usize)>,
     without_names: Vec<u8>,
     called: Known,
@@ -145,6 +147,7 @@ impl Form {
             boundaries: false,
             flow: Flow::default(),
             lines: Lines::default(),
+            is_naming: false,
             names: Vec::new(),
             without_names: Vec::new(),
             called: known(),
@@ -172,6 +175,7 @@ impl Form {
         self.tables.clear();
         (self.bound, self.is_compared) = (None, false);
         self.ahead.clear();
+        self.is_naming = false;
         self.names.clear();
         self.flow.clear();
         self.lines.clear();
@@ -371,9 +375,9 @@ impl Form {
             self.flow.jumps.sort_by_key(|jump| jump.from);
         }
         let code = mix(&self.bytes);
-        let without_names = (!self.names.is_empty()).then(|| {
-            // In a program without symbols they are empty.
-            if self.names.iter().all(|(_, length)| *length == 0) {
+        let without_names = self.is_naming.then(|| {
+            // In a program without symbols all names are empty.
+            if self.names.is_empty() {
                 return code;
             }
             self.without_names.clear();
@@ -459,15 +463,17 @@ impl Form {
 
     #[inline]
     fn named(&mut self, kind: u8, name: &str, offset: u64) {
-        if matches!(kind, b'F' | b'O') {
-            self.names.push((self.bytes.len() + 1, name.len()));
-        }
+        let is_own = matches!(kind, b'F' | b'O');
+        self.is_naming |= is_own;
         let [first, second, third, fourth] = (offset as u32).to_le_bytes();
         // Without symbols most have no name.
         if name.is_empty() {
             self.bytes
                 .extend_from_slice(&[kind, 0, first, second, third, fourth]);
             return;
+        }
+        if is_own {
+            self.names.push((self.bytes.len() + 1, name.len()));
         }
         self.bytes.push(kind);
         self.bytes.extend_from_slice(name.as_bytes());
