@@ -17,6 +17,8 @@ pub(super) struct Flow {
     /// Which instructions begin a block: 64 in a word.
     starts: Vec<u64>,
     blocks: Vec<Block>,
+    /// Where blocks lead, one's behind the other's: the instruction, and once all are known the block that begins there.
+    edges: Vec<u32>,
     /// The number of the block that begins at an instruction, where one does.
     block_at: Vec<u32>,
     stack: Vec<(u32, u32)>,
@@ -25,10 +27,8 @@ pub(super) struct Flow {
 /// Instructions of which only the first is jumped to and only the last may not lead to the next.
 #[derive(Clone, Copy)]
 struct Block {
-    /// The first of its jumps; those of the next block follow.
+    /// The first of its edges; those of the next block follow.
     first: u32,
-    /// Whether the next block is reached without a jump from the last.
-    falls: bool,
     state: State,
 }
 
@@ -58,12 +58,12 @@ impl Flow {
         }
         self.find_starts(count);
         self.list_blocks(count);
-        self.walk(count)
+        self.walk()
     }
 
+    /// What is behind the last instruction begins a block too: jumps and falls there lead out.
     fn find_starts(&mut self, count: u32) {
         self.starts.clear();
-        // One behind the last may be told to begin too.
         self.starts.resize(count as usize / 64 + 1, 0);
         let mut begin = |start: u32| {
             if let Some(word) = self.starts.get_mut(start as usize / 64) {
@@ -71,6 +71,7 @@ impl Flow {
             }
         };
         begin(0);
+        begin(count);
         // Behind a jump that may not be taken a block goes on: nothing enters it there.
         for jump in &self.jumps {
             begin(jump.to);
@@ -82,8 +83,9 @@ impl Flow {
 
     fn list_blocks(&mut self, count: u32) {
         self.blocks.clear();
-        if self.block_at.len() < count as usize {
-            self.block_at.resize(count as usize, 0);
+        self.edges.clear();
+        if self.block_at.len() <= count as usize {
+            self.block_at.resize(count as usize + 1, 0);
         }
         let (mut jump, mut end) = (0, 0);
         for (index, word) in self.starts.iter().enumerate() {
@@ -92,66 +94,52 @@ impl Flow {
                 let start = index as u32 * 64 + left.trailing_zeros();
                 left &= left - 1;
                 // Where a block begins, the one before it ends.
-                while self.jumps.get(jump).is_some_and(|jump| jump.from < start) {
+                while let Some(one) = self.jumps.get(jump).filter(|jump| jump.from < start) {
+                    self.edges.push(one.to);
                     jump += 1;
                 }
+                let mut falls = start != 0;
                 while self.ends.get(end).is_some_and(|end| *end < start) {
                     end += 1;
-                    if let Some(before) = self.blocks.last_mut() {
-                        before.falls = false;
-                    }
+                    falls = false;
                 }
-                let Some(place) = self.block_at[..count as usize].get_mut(start as usize) else {
-                    break;
-                };
-                *place = self.blocks.len() as u32;
+                if falls {
+                    self.edges.push(start);
+                }
+                self.block_at[start as usize] = self.blocks.len() as u32;
                 self.blocks.push(Block {
-                    first: jump as u32,
-                    falls: true,
+                    first: self.edges.len() as u32,
                     state: State::New,
                 });
             }
         }
-        if let Some(last) = self.blocks.last_mut() {
-            last.falls = false;
+        for edge in &mut self.edges {
+            *edge = self.block_at[*edge as usize];
+        }
+        if let Some(behind) = self.blocks.last_mut() {
+            behind.state = State::Left;
         }
     }
 
-    fn walk(&mut self, count: u32) -> u32 {
-        // A block's jumps end where those of the next begin.
-        let blocks = self.blocks.len() as u32;
-        self.blocks.push(Block {
-            first: self.jumps.len() as u32,
-            falls: false,
-            state: State::Left,
-        });
-        let (jumps, block_at) = (self.jumps.as_slice(), self.block_at.as_slice());
-        let (all, stack) = (self.blocks.as_mut_slice(), &mut self.stack);
+    fn walk(&mut self) -> u32 {
+        let (blocks, stack) = (self.blocks.as_mut_slice(), &mut self.stack);
         let mut heads = 0;
-        for root in 0..blocks {
-            if all[root as usize].state != State::New {
+        // Where the edges of one end those of the next begin: the last has none.
+        for root in 0..blocks.len() - 1 {
+            if blocks[root].state != State::New {
                 continue;
             }
-            stack.push((root, all[root as usize].enter()));
+            stack.push((root as u32, blocks[root].enter()));
             while let Some((block, next)) = stack.last_mut() {
-                let (block, jump) = (*block as usize, *next);
+                let (block, edge) = (*block as usize, *next);
                 *next += 1;
-                let end = all[block + 1].first;
-                let target = if jump < end {
-                    // One behind the last instruction leads out.
-                    let to = jumps[jump as usize].to;
-                    if to >= count {
-                        continue;
-                    }
-                    block_at[to as usize]
-                } else if jump == end && all[block].falls {
-                    block as u32 + 1
-                } else {
-                    all[block].state = State::Left;
+                if edge == blocks[block + 1].first {
+                    blocks[block].state = State::Left;
                     stack.pop();
                     continue;
-                };
-                let reached = &mut all[target as usize];
+                }
+                let target = self.edges[edge as usize];
+                let reached = &mut blocks[target as usize];
                 match reached.state {
                     State::New => stack.push((target, reached.enter())),
                     // Each is counted once.
@@ -168,7 +156,7 @@ impl Flow {
 }
 
 impl Block {
-    /// Opens it, and returns the first of its jumps.
+    /// Opens it, and returns the first of its edges.
     fn enter(&mut self) -> u32 {
         self.state = State::Open;
         self.first

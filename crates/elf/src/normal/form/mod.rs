@@ -82,8 +82,8 @@ pub(crate) struct Form {
     without_names: Vec<u8>,
     called: Known,
     referred: Known,
-    /// Constants of this function that were seen lately, which need not be noted again.
-    lately: [i64; 64],
+    /// Constants that were seen lately, with the number of their function from 1 on: they need not be noted again.
+    lately: [(usize, i64); 64],
     used: Used,
     /// Where those of this function begin.
     constants: usize,
@@ -152,7 +152,7 @@ impl Form {
             without_names: Vec::new(),
             called: known(),
             referred: known(),
-            lately: [0; 64],
+            lately: [(0, 0); 64],
             used: Used::default(),
             constants: 0,
             open: 0,
@@ -183,10 +183,6 @@ impl Form {
         (self.called.count, self.referred.count) = (0, 0);
         self.constants = self.used.constants.len();
         self.open = self.used.open.len();
-        // No other number is found at its place.
-        for (place, value) in self.lately.iter_mut().enumerate() {
-            *value = place as i64 + 1;
-        }
     }
 
     /// An instruction at that byte of the code; one that does nothing is counted and else left out.
@@ -272,13 +268,13 @@ impl Form {
         self.lines.call();
     }
 
-    /// A comparison with a constant, or anything that makes the last one of no account.
-    pub(super) fn compared(&mut self, value: Option<u64>) {
-        self.is_compared = value.is_some();
-        self.compared = value.unwrap_or_default();
+    /// A constant that is compared with something or, if not, makes the last one that was of no account.
+    #[inline(always)]
+    pub(super) fn compared(&mut self, value: u64, is_compared: bool) {
+        (self.compared, self.is_compared) = (value, is_compared);
     }
 
-    /// The same without a constant, if `when`.
+    /// Makes the last one of no account, if `when`.
     #[inline(always)]
     pub(super) fn forget_compared(&mut self, when: bool) {
         self.is_compared &= !when;
@@ -341,8 +337,9 @@ impl Form {
     /// An immediate operand that is not an address.
     pub(super) fn constant(&mut self, value: i64) {
         let place = (value ^ (value >> 6)) as usize % self.lately.len();
-        if self.lately[place] != value {
-            self.lately[place] = value;
+        let seen = (self.index + 1, value);
+        if self.lately[place] != seen {
+            self.lately[place] = seen;
             self.used.constants.push(value);
         }
     }

@@ -44,13 +44,15 @@ pub(super) fn read(
     };
     // How far the code was read, and up to where it was written to the form.
     let (mut offset, mut copied) = (0, 0);
+    // Whether something was compared of which the form was not told yet: only branches ask for it.
+    let mut has_compared = false;
     while let Some(window) = windows.get(offset..offset + WINDOW) {
         let window = window.first_chunk().expect("as long");
         let ip = start.wrapping_add(offset as u64);
         match read_frequent(&Start::read(window), ip, movable) {
             Frequent::Plain { end, compares } if offset + end <= length => {
                 form.instruction(offset, true);
-                form.forget_compared(compares);
+                has_compared |= compares;
                 offset += end;
             }
             Frequent::Branch {
@@ -60,6 +62,7 @@ pub(super) fn read(
                 way,
             } if offset + end <= length => {
                 form.instruction(offset, true);
+                form.forget_compared(std::mem::take(&mut has_compared));
                 form.piece(section, copied..offset);
                 offset += end;
                 copied = offset;
@@ -70,6 +73,7 @@ pub(super) fn read(
                 if offset + end <= length && (movable || constant.place.1 < 4) =>
             {
                 form.instruction(offset, true);
+                has_compared = false;
                 take_constant(&constant, form.position() + offset - copied, form);
                 offset += end;
             }
@@ -80,16 +84,20 @@ pub(super) fn read(
                 compares,
             } if offset + end <= length => {
                 form.instruction(offset, true);
-                form.forget_compared(compares);
+                has_compared |= compares;
                 offset += end;
                 form.piece(section, copied..offset);
                 copied = offset;
                 form.blank(form.position() - 4, 4);
                 form.address(layout, address, read.into());
             }
-            _ => (offset, copied) = reader.take_rest(window, offset, copied, form),
+            _ => {
+                form.forget_compared(std::mem::take(&mut has_compared));
+                (offset, copied) = reader.take_rest(window, offset, copied, form);
+            }
         }
     }
+    form.forget_compared(has_compared);
     while offset < length {
         (offset, copied) = reader.take_any(offset, copied, form);
     }
@@ -167,9 +175,7 @@ impl Reader<'_, '_> {
             Step::Begun => return (end, copied),
             Step::Idle => form.piece(section, copied..offset),
             Step::Plain { compares, then } => {
-                if compares {
-                    form.compared(None);
-                }
+                form.forget_compared(compares);
                 if matches!(then, Then::Next) {
                     return (end, copied);
                 }

@@ -4,13 +4,15 @@ use super::opcode::{Written, width};
 use super::start::Start;
 use crate::normal::x86::step::{Displacement, Immediate, Meaning, Numbers, Step, Then, Verb};
 
-/// Bytes of a constant, and whether they have a sign, by its width and by which width its operand has: 4, 2 or 8.
-static SIZES: [[(u8, bool); 3]; 8] = {
-    let mut sizes = [[(4, true); 3]; 8];
-    sizes[width::BYTE as usize] = [(1, false); 3];
-    sizes[width::SIGNED as usize] = [(1, true); 3];
-    sizes[width::WHOLE as usize] = [(4, false), (2, false), (4, true)];
-    sizes[width::FULL as usize] = [(4, false), (2, false), (8, false)];
+/// Bytes of a constant, and which bits it may have once its sign was extended, by its width and by which width its operand
+/// has: 4, 2 or 8.
+static SIZES: [[(u8, u64); 3]; 8] = {
+    const ALL: u64 = u64::MAX;
+    let mut sizes = [[(4, ALL); 3]; 8];
+    sizes[width::BYTE as usize] = [(1, 0xff); 3];
+    sizes[width::SIGNED as usize] = [(1, ALL); 3];
+    sizes[width::WHOLE as usize] = [(4, 0xffff_ffff), (2, 0xffff), (4, ALL)];
+    sizes[width::FULL as usize] = [(4, 0xffff_ffff), (2, 0xffff), (8, ALL)];
     sizes
 };
 
@@ -22,18 +24,13 @@ const ARGUMENTS: u16 = 1 << 1 | 1 << 2 | 0b1111 << 6;
 pub(super) fn read_constant(start: &Start<'_>, at: usize) -> Immediate {
     // As few branches as possible: widths and registers are not foretold well.
     let which = start.which_width();
-    let (size, has_sign) = SIZES[usize::from(start.opcode.width())][which];
+    let (size, bits) = SIZES[usize::from(start.opcode.width())][which];
     let four = start.four(at);
     let value = if size == 8 {
         u64::from(four) | u64::from(start.four(at + 4)) << 32
     } else {
         let unused = 32 - 8 * u32::from(size);
-        let upper = four << unused;
-        if has_sign {
-            (upper as i32 >> unused) as u64
-        } else {
-            u64::from(upper >> unused)
-        }
+        ((four << unused) as i32 >> unused) as u64 & bits
     };
     let operand = start.operand;
     let register = match start.opcode.written() {
