@@ -52,8 +52,10 @@ pub(crate) struct Layout<'a> {
     function_starts: Starts,
     object_starts: Starts,
     /// By what functions and data are known in another build.
-    pub(crate) function_stems: Vec<Cow<'a, str>>,
+    function_stems: Vec<Cow<'a, str>>,
     pub(crate) object_stems: Vec<Cow<'a, str>>,
+    /// Which functions have a symbol.
+    has_symbol: Vec<bool>,
 }
 
 impl<'a> Layout<'a> {
@@ -76,6 +78,9 @@ impl<'a> Layout<'a> {
             object_starts: starts(&symbols.objects),
             function_stems: stems(&symbols.functions),
             object_stems: stems(&symbols.objects),
+            has_symbol: (symbols.functions.iter())
+                .map(|place| !place.symbol.is_empty())
+                .collect(),
             functions: symbols.functions,
             objects: symbols.objects,
             marks: symbols.marks,
@@ -174,6 +179,17 @@ impl<'a> Layout<'a> {
         match self.object_starts.within(address) {
             Some((index, offset)) => Some(Target::Object(index, offset)),
             None => Some(Target::Place(section)),
+        }
+    }
+
+    /// By what a function is known in another build; empty where it has no symbol.
+    #[inline]
+    pub(crate) fn function_stem(&self, index: usize) -> &str {
+        // Each call asks. Stripped programs have few symbols, and unlike all stems these bytes stay close to the processor.
+        if self.has_symbol[index] {
+            &self.function_stems[index]
+        } else {
+            ""
         }
     }
 

@@ -440,7 +440,7 @@ impl Form {
     fn target(&mut self, layout: &Layout<'_>, target: Target<'_>, address: u64, read: usize) {
         match target {
             Target::Function(index, offset) => {
-                self.named(b'F', &layout.function_stems[index], offset)
+                self.named(b'F', layout.function_stem(index), offset)
             }
             Target::Object(index, offset) => self.named(b'O', &layout.object_stems[index], offset),
             Target::Import(index) => self.named(b'N', layout.slots.imports()[index], 0),
