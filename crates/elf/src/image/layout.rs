@@ -152,12 +152,14 @@ impl<'a> Layout<'a> {
     fn stub_at(&self, address: u64) -> Option<Target<'_>> {
         self.stubs.iter().find_map(|stubs| {
             let distance = address.wrapping_sub(stubs.start);
-            let index = usize::try_from(distance / 16).ok()?;
-            match (*stubs.targets.get(index)?)? {
-                _ if distance % 16 != 0 => None,
-                Stub::Function(index, offset) => Some(Target::Function(index, offset)),
-                Stub::Import(index) => Some(Target::Import(index)),
+            if distance % 16 != 0 {
+                return None;
             }
+            let index = usize::try_from(distance / 16).ok()?;
+            Some(match (*stubs.targets.get(index)?)? {
+                Stub::Function(index, offset) => Target::Function(index, offset),
+                Stub::Import(index) => Target::Import(index),
+            })
         })
     }
 

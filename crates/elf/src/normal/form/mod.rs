@@ -268,7 +268,7 @@ impl Form {
         self.lines.call();
     }
 
-    /// A constant that is compared with something or, if not, makes the last one that was of no account.
+    /// A constant: what was compared last, or, unless `is_compared`, one that makes it of no account.
     #[inline(always)]
     pub(super) fn compared(&mut self, value: u64, is_compared: bool) {
         (self.compared, self.is_compared) = (value, is_compared);
