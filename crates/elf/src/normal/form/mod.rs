@@ -1,10 +1,12 @@
 //! A function's form while it is read.
 
+mod known;
 mod nameless;
 mod order;
 
 use std::ops::Range;
 
+use known::Known;
 use nameless::Entries;
 use order::Order;
 
@@ -100,36 +102,12 @@ struct Waiting {
     from: u32,
 }
 
-/// Which functions, data and imports were noted of the function that is read.
-#[derive(Default)]
-struct Known {
-    /// The last function that noted each, from 1 on.
-    by: Vec<u32>,
-    /// How many were noted.
-    count: usize,
-}
-
-impl Known {
-    /// Whether it is noted for the first time.
-    fn is_new(&mut self, place: usize, function: usize) -> bool {
-        let function = function as u32 + 1;
-        let is_new = self.by[place] != function;
-        self.by[place] = function;
-        self.count += usize::from(is_new);
-        is_new
-    }
-}
-
 const UNKNOWN: u32 = u32::MAX;
 
 impl Form {
     /// A form for functions of a program.
     pub(crate) fn new(layout: &Layout<'_>) -> Self {
         let places = layout.functions.len() + layout.objects.len() + layout.slots.imports().len();
-        let known = || Known {
-            by: vec![0; places],
-            count: 0,
-        };
         Self {
             index: 0,
             start: 0,
@@ -150,8 +128,8 @@ impl Form {
             is_naming: false,
             names: Vec::new(),
             without_names: Vec::new(),
-            called: known(),
-            referred: known(),
+            called: Known::new(places),
+            referred: Known::new(places),
             lately: [(0, 0); 64],
             used: Used::default(),
             constants: 0,
