@@ -161,12 +161,16 @@ fn parse(bytes: &[u8]) -> Result<object::File<'_>, Trouble> {
     object::File::parse(bytes).map_err(|why| Trouble::NotElf(why.to_string()))
 }
 
-/// Frames of code that no symbol names.
+/// Frames of code that no symbol names; those that are named ascend.
 fn unnamed<'a>(frames: Vec<Place<'a>>, named: &[Place<'a>]) -> Vec<Place<'a>> {
-    let starts: std::collections::HashSet<u64> = named.iter().map(|place| place.start).collect();
+    let is_named = |place: &Place<'a>| {
+        named
+            .binary_search_by_key(&place.start, |named| named.start)
+            .is_ok()
+    };
     frames
         .into_iter()
-        .filter(|place| !starts.contains(&place.start))
+        .filter(|place| !is_named(place))
         .collect()
 }
 

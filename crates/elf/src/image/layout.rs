@@ -52,8 +52,10 @@ pub(crate) struct Layout<'a> {
     function_starts: Starts,
     object_starts: Starts,
     /// By what functions and data are known in another build.
-    pub(crate) function_stems: Vec<Cow<'a, str>>,
+    function_stems: Vec<Cow<'a, str>>,
     pub(crate) object_stems: Vec<Cow<'a, str>>,
+    /// Which functions have a symbol.
+    has_symbol: Vec<bool>,
 }
 
 impl<'a> Layout<'a> {
@@ -76,6 +78,9 @@ impl<'a> Layout<'a> {
             object_starts: starts(&symbols.objects),
             function_stems: stems(&symbols.functions),
             object_stems: stems(&symbols.objects),
+            has_symbol: (symbols.functions.iter())
+                .map(|place| !place.symbol.is_empty())
+                .collect(),
             functions: symbols.functions,
             objects: symbols.objects,
             marks: symbols.marks,
@@ -116,21 +121,13 @@ impl<'a> Layout<'a> {
         {
             return Target::Function(target.0, target.1);
         }
-        for stubs in &self.stubs {
-            let distance = address.wrapping_sub(stubs.start);
-            if distance % 16 == 0
-                && let Some(Some(stub)) = stubs.targets.get((distance / 16) as usize)
-            {
-                return match *stub {
-                    Stub::Function(index, offset) => Target::Function(index, offset),
-                    Stub::Import(index) => Target::Import(index),
-                };
-            }
-        }
         let Some(section) = self.image.section_at(address) else {
             return Target::Nowhere;
         };
         if section.holding == Holding::Code {
+            if let Some(target) = self.stub_at(address) {
+                return target;
+            }
             if let Some(target) = self.function_starts.within(address) {
                 return Target::Function(target.0, target.1);
             }
@@ -151,6 +148,21 @@ impl<'a> Layout<'a> {
         Target::Place(section)
     }
 
+    /// What the stub at `address` jumps to, if one that was read begins there.
+    fn stub_at(&self, address: u64) -> Option<Target<'_>> {
+        self.stubs.iter().find_map(|stubs| {
+            let distance = address.wrapping_sub(stubs.start);
+            if distance % 16 != 0 {
+                return None;
+            }
+            let index = usize::try_from(distance / 16).ok()?;
+            Some(match (*stubs.targets.get(index)?)? {
+                Stub::Function(index, offset) => Target::Function(index, offset),
+                Stub::Import(index) => Target::Import(index),
+            })
+        })
+    }
+
     /// What the word at `slot` will hold, if the file or the loader says so.
     fn held(&self, slot: u64) -> Option<Target<'_>> {
         let address = match self.slots.at(slot) {
@@ -169,6 +181,17 @@ impl<'a> Layout<'a> {
         match self.object_starts.within(address) {
             Some((index, offset)) => Some(Target::Object(index, offset)),
             None => Some(Target::Place(section)),
+        }
+    }
+
+    /// By what a function is known in another build; empty where it has no symbol.
+    #[inline]
+    pub(crate) fn function_stem(&self, index: usize) -> &str {
+        // Each call asks. Stripped programs have few symbols, and unlike all stems these bytes stay close to the processor.
+        if self.has_symbol[index] {
+            &self.function_stems[index]
+        } else {
+            ""
         }
     }
 

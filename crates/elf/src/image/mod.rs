@@ -71,8 +71,8 @@ pub(crate) struct Image<'a> {
     pub(crate) sections: Vec<Section<'a>>,
     /// The first address after all sections.
     end: u64,
-    /// The largest sections that no other overlaps, which most addresses lie in.
-    largest: Vec<usize>,
+    /// Of each kind the largest section that no other overlaps: most addresses lie in them.
+    largest: Vec<Section<'a>>,
     /// What i386 counts addresses of data from.
     pub(crate) offset_table: Option<u64>,
 }
@@ -132,8 +132,7 @@ impl<'a> Image<'a> {
         if address < self.sections.first()?.address || address >= self.end {
             return None;
         }
-        for index in &self.largest {
-            let section = &self.sections[*index];
+        for section in &self.largest {
             if address.wrapping_sub(section.address) < section.size {
                 return Some(section);
             }
@@ -147,9 +146,8 @@ impl<'a> Image<'a> {
 
     /// Where the largest section of code lies that no other overlaps; empty without one.
     pub(crate) fn text(&self) -> Range<u64> {
-        let sections = self.largest.iter().map(|index| &self.sections[*index]);
-        let mut code = sections.filter(|section| section.holding == Holding::Code);
-        code.next().map_or(0..0, |section| {
+        let is_code = |section: &&Section<'_>| section.holding == Holding::Code;
+        self.largest.iter().find(is_code).map_or(0..0, |section| {
             section.address..section.address + section.size
         })
     }
@@ -174,18 +172,22 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The three largest sections among those that end before the next begins.
-fn find_largest(sections: &[Section<'_>]) -> Vec<usize> {
-    let mut apart: Vec<usize> = (0..sections.len())
-        .filter(|index| {
-            let section = &sections[*index];
-            sections
-                .get(index + 1)
-                .is_none_or(|next| next.address >= section.address + section.size)
-        })
-        .collect();
-    apart.sort_by_key(|index| std::cmp::Reverse(sections[*index].size));
-    apart.truncate(3);
+/// Of those that end before the next begins the largest of each kind, larger ones first.
+fn find_largest<'a>(sections: &[Section<'a>]) -> Vec<Section<'a>> {
+    let mut apart: Vec<Section<'a>> = Vec::new();
+    for (index, section) in sections.iter().enumerate() {
+        let next = sections.get(index + 1);
+        if next.is_none_or(|next| next.address >= section.address + section.size) {
+            apart.push(*section);
+        }
+    }
+    apart.sort_by_key(|section| std::cmp::Reverse(section.size));
+    let mut known = Vec::new();
+    apart.retain(|section| {
+        let is_first = !known.contains(&section.holding);
+        known.push(section.holding);
+        is_first
+    });
     apart
 }
 

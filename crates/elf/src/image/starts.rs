@@ -42,7 +42,7 @@ impl Starts {
     }
 
     /// How many begin at or before `address`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn up_to(&self, address: u64) -> usize {
         let Some(distance) = address.checked_sub(self.first) else {
             return 0;
@@ -63,6 +63,7 @@ impl Starts {
     }
 
     /// The last one that begins at or before `address`, if it ends behind it, and how far into it that is.
+    #[inline(always)]
     pub(crate) fn within(&self, address: u64) -> Option<(usize, u64)> {
         let index = self.up_to(address).checked_sub(1)?;
         let (start, end) = self.places[index];

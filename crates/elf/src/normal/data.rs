@@ -178,7 +178,7 @@ fn point(layout: &Layout<'_>, target: Slot, held: &mut Held) {
     match layout.resolve(address) {
         Target::Function(index, offset) => {
             held.note(Reference::Function(index));
-            held.named(b'F', &layout.function_stems[index], offset);
+            held.named(b'F', layout.function_stem(index), offset);
         }
         Target::Object(index, offset) => {
             held.note(Reference::Object(index));

@@ -17,18 +17,18 @@ pub(super) struct Flow {
     /// Which instructions begin a block: 64 in a word.
     starts: Vec<u64>,
     blocks: Vec<Block>,
+    /// Where blocks lead, one's behind the other's: the instruction, and once all are known the block that begins there.
+    edges: Vec<u32>,
     /// The number of the block that begins at an instruction, where one does.
     block_at: Vec<u32>,
     stack: Vec<(u32, u32)>,
 }
 
-/// Instructions of which only the first is jumped to and only the last jumps.
+/// Instructions of which only the first is jumped to and only the last may not lead to the next.
 #[derive(Clone, Copy)]
 struct Block {
-    /// The first of its jumps; those of the next block follow.
+    /// The first of its edges; those of the next block follow.
     first: u32,
-    /// Whether the next block is reached without a jump.
-    falls: bool,
     state: State,
 }
 
@@ -58,12 +58,12 @@ impl Flow {
         }
         self.find_starts(count);
         self.list_blocks(count);
-        self.walk(count)
+        self.walk()
     }
 
+    /// What is behind the last instruction begins a block too: jumps and falls there lead out.
     fn find_starts(&mut self, count: u32) {
         self.starts.clear();
-        // One behind the last may be told to begin too.
         self.starts.resize(count as usize / 64 + 1, 0);
         let mut begin = |start: u32| {
             if let Some(word) = self.starts.get_mut(start as usize / 64) {
@@ -71,9 +71,10 @@ impl Flow {
             }
         };
         begin(0);
+        begin(count);
+        // Behind a jump that may not be taken a block goes on: nothing enters it there.
         for jump in &self.jumps {
             begin(jump.to);
-            begin(jump.from + 1);
         }
         for end in &self.ends {
             begin(end + 1);
@@ -82,8 +83,9 @@ impl Flow {
 
     fn list_blocks(&mut self, count: u32) {
         self.blocks.clear();
-        if self.block_at.len() < count as usize {
-            self.block_at.resize(count as usize, 0);
+        self.edges.clear();
+        if self.block_at.len() <= count as usize {
+            self.block_at.resize(count as usize + 1, 0);
         }
         let (mut jump, mut end) = (0, 0);
         for (index, word) in self.starts.iter().enumerate() {
@@ -92,69 +94,57 @@ impl Flow {
                 let start = index as u32 * 64 + left.trailing_zeros();
                 left &= left - 1;
                 // Where a block begins, the one before it ends.
-                while self.jumps.get(jump).is_some_and(|jump| jump.from < start) {
+                while let Some(one) = self.jumps.get(jump).filter(|jump| jump.from < start) {
+                    self.edges.push(one.to);
                     jump += 1;
                 }
+                let mut falls = start != 0;
                 while self.ends.get(end).is_some_and(|end| *end < start) {
                     end += 1;
-                    if let Some(before) = self.blocks.last_mut() {
-                        before.falls = false;
-                    }
+                    falls = false;
                 }
-                let Some(place) = self.block_at[..count as usize].get_mut(start as usize) else {
-                    break;
-                };
-                *place = self.blocks.len() as u32;
+                if falls {
+                    self.edges.push(start);
+                }
+                self.block_at[start as usize] = self.blocks.len() as u32;
                 self.blocks.push(Block {
-                    first: jump as u32,
-                    falls: true,
+                    first: self.edges.len() as u32,
                     state: State::New,
                 });
             }
         }
-        if let Some(last) = self.blocks.last_mut() {
-            last.falls = false;
+        for edge in &mut self.edges {
+            *edge = self.block_at[*edge as usize];
+        }
+        if let Some(behind) = self.blocks.last_mut() {
+            behind.state = State::Left;
         }
     }
 
-    fn walk(&mut self, count: u32) -> u32 {
-        // A block's jumps end where those of the next begin.
-        let blocks = self.blocks.len() as u32;
-        self.blocks.push(Block {
-            first: self.jumps.len() as u32,
-            falls: false,
-            state: State::Left,
-        });
+    fn walk(&mut self) -> u32 {
+        let (blocks, stack) = (self.blocks.as_mut_slice(), &mut self.stack);
         let mut heads = 0;
-        for root in 0..blocks {
-            if self.blocks[root as usize].state != State::New {
+        // Where the edges of one end those of the next begin: the last has none.
+        for root in 0..blocks.len() - 1 {
+            if blocks[root].state != State::New {
                 continue;
             }
-            self.enter(root);
-            while let Some((block, next)) = self.stack.last_mut() {
-                let (block, jump) = (*block as usize, *next);
+            stack.push((root as u32, blocks[root].enter()));
+            while let Some((block, next)) = stack.last_mut() {
+                let (block, edge) = (*block as usize, *next);
                 *next += 1;
-                let end = self.blocks[block + 1].first;
-                let target = if jump < end {
-                    // One behind the last instruction leads out.
-                    let to = self.jumps[jump as usize].to;
-                    if to >= count {
-                        continue;
-                    }
-                    self.block_at[to as usize]
-                } else if jump == end && self.blocks[block].falls {
-                    block as u32 + 1
-                } else {
-                    self.blocks[block].state = State::Left;
-                    self.stack.pop();
+                if edge == blocks[block + 1].first {
+                    blocks[block].state = State::Left;
+                    stack.pop();
                     continue;
-                };
-                let state = &mut self.blocks[target as usize].state;
-                match *state {
-                    State::New => self.enter(target),
+                }
+                let target = self.edges[edge as usize];
+                let reached = &mut blocks[target as usize];
+                match reached.state {
+                    State::New => stack.push((target, reached.enter())),
                     // Each is counted once.
                     State::Open => {
-                        *state = State::Head;
+                        reached.state = State::Head;
                         heads += 1;
                     }
                     State::Head | State::Left => {}
@@ -163,17 +153,19 @@ impl Flow {
         }
         heads
     }
+}
 
-    fn enter(&mut self, block: u32) {
-        let entered = &mut self.blocks[block as usize];
-        entered.state = State::Open;
-        self.stack.push((block, entered.first));
+impl Block {
+    /// Opens it, and returns the first of its edges.
+    fn enter(&mut self) -> u32 {
+        self.state = State::Open;
+        self.first
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Flow, Jump};
+    use super::{Flow, Jump, State};
 
     fn flow(jumps: &[(u32, u32)], ends: &[u32]) -> Flow {
         Flow {
@@ -181,6 +173,61 @@ mod tests {
             ends: ends.to_vec(),
             ..Flow::default()
         }
+    }
+
+    /// The same walk over single instructions: enters the one at `at`, and returns how many heads were found.
+    fn visit(flow: &Flow, states: &mut [State], at: u32) -> u32 {
+        states[at as usize] = State::Open;
+        let jumps = flow.jumps.iter().filter(|jump| jump.from == at);
+        let next = (!flow.ends.contains(&at)).then_some(at + 1);
+        let mut heads = 0;
+        for to in jumps.map(|jump| jump.to).chain(next) {
+            match states.get(to as usize) {
+                Some(State::New) => heads += visit(flow, states, to),
+                Some(State::Open) => {
+                    states[to as usize] = State::Head;
+                    heads += 1;
+                }
+                _ => {}
+            }
+        }
+        states[at as usize] = State::Left;
+        heads
+    }
+
+    #[test]
+    fn blocks_have_the_loops_of_their_instructions() {
+        let mut seed = 20u64;
+        let mut below = |limit: u32| {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (seed >> 33) as u32 % limit
+        };
+        let mut found = 0;
+        for _ in 0..20_000 {
+            let count = 1 + below(14);
+            let mut one = Flow::default();
+            for from in 0..count {
+                // Half of them jump, some to two instructions; a target may lie behind the last.
+                let jumps = [0, 0, 0, 1, 1, 2][below(6) as usize];
+                for _ in 0..jumps {
+                    let to = below(count + 1);
+                    one.jumps.push(Jump { from, to });
+                }
+                if below(4) == 0 {
+                    one.ends.push(from);
+                }
+            }
+            let mut states = vec![State::New; count as usize];
+            let expected = (0..count)
+                .map(|root| match states[root as usize] {
+                    State::New => visit(&one, &mut states, root),
+                    _ => 0,
+                })
+                .sum::<u32>();
+            assert_eq!(one.count_loops(count), expected);
+            found += expected;
+        }
+        assert!(found > 10_000, "{found}");
     }
 
     #[test]

@@ -3,24 +3,32 @@
 /// The text at the beginning of `bytes` up to its zero, if it is one of at most 4096 bytes.
 pub(super) fn text_in(bytes: &[u8]) -> Option<&[u8]> {
     let bytes = &bytes[..bytes.len().min(4097)];
-    let plain = 8 * bytes
-        .chunks_exact(8)
-        .take_while(|eight| are_plain(eight))
-        .count();
-    let mut rest = bytes[plain..].iter();
-    let end = plain + rest.position(|byte| !IS_TEXT[usize::from(*byte)])?;
+    let mut end = 0;
+    while let Some(eight) = bytes[end..].first_chunk() {
+        match first_control(eight) {
+            None => end += 8,
+            Some(place) if IS_TEXT[usize::from(eight[place])] => end += place + 1,
+            Some(place) => {
+                end += place;
+                return (bytes[end] == 0).then_some(&bytes[..end]);
+            }
+        }
+    }
+    let mut rest = bytes[end..].iter();
+    end += rest.position(|byte| !IS_TEXT[usize::from(*byte)])?;
     (bytes[end] == 0).then_some(&bytes[..end])
 }
 
-/// Whether none of eight bytes is a control character.
+/// The first control character among eight bytes.
 ///
-/// Source: S. E. Anderson, Bit Twiddling Hacks, "Determine if a word has a byte less than n".
-fn are_plain(eight: &[u8]) -> bool {
+/// Source: S. E. Anderson, Bit Twiddling Hacks, "Determine if a word has a byte less than n". A borrow may mark bytes behind
+/// the first such byte, but none before it.
+fn first_control(eight: &[u8; 8]) -> Option<usize> {
     const EACH: u64 = u64::MAX / 255;
-    let word = u64::from_le_bytes(eight.try_into().unwrap_or_default());
-    let has_less =
-        |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word & (EACH << 7) != 0;
-    !has_less(word, 0x20) && !has_less(word ^ (EACH * 0x7f), 1)
+    let word = u64::from_le_bytes(*eight);
+    let less = |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word & (EACH << 7);
+    let marks = less(word, 0x20) | less(word ^ (EACH * 0x7f), 1);
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
 }
 
 /// Which bytes texts may hold.
@@ -87,6 +95,12 @@ mod tests {
             let is_text =
                 byte >= 0x20 && byte != 0x7f || b"\t\n\r\x1b\x07\x08\x0b\x0c".contains(&byte);
             assert_eq!(text_in(&text), is_text.then_some(&text[..21]), "{byte:#x}");
+        }
+        for length in 0..40 {
+            let text = [&b"a\tb\n\n\xc3\xa4\xff".repeat(5)[..length], b"\0\x01"].concat();
+            assert_eq!(text_in(&text), Some(&text[..length]));
+            assert_eq!(text_in(&text[..length]), None);
+            assert_eq!(text_in(&[&text[..length], b"\x01\0"].concat()), None);
         }
     }
 

@@ -1,10 +1,12 @@
 //! A function's form while it is read.
 
+mod known;
 mod nameless;
 mod order;
 
 use std::ops::Range;
 
+use known::Known;
 use nameless::Entries;
 use order::Order;
 
@@ -75,13 +77,15 @@ pub(crate) struct Form {
     boundaries: bool,
     flow: Flow,
     lines: Lines,
-    /// Where the form names functions and data of this program: position and bytes.
+    /// Whether the form names functions or data of this program.
+    is_naming: bool,
+    /// Where it does, unless the name is empty: position and bytes.
     names: Vec<(usize, usize)>,
     without_names: Vec<u8>,
     called: Known,
     referred: Known,
-    /// Constants of this function that were seen lately, which need not be noted again.
-    lately: [i64; 64],
+    /// Constants that were seen lately, with the number of their function from 1 on: they need not be noted again.
+    lately: [(usize, i64); 64],
     used: Used,
     /// Where those of this function begin.
     constants: usize,
@@ -98,36 +102,12 @@ struct Waiting {
     from: u32,
 }
 
-/// Which functions, data and imports were noted of the function that is read.
-#[derive(Default)]
-struct Known {
-    /// The last function that noted each, from 1 on.
-    by: Vec<u32>,
-    /// How many were noted.
-    count: usize,
-}
-
-impl Known {
-    /// Whether it is noted for the first time.
-    fn is_new(&mut self, place: usize, function: usize) -> bool {
-        let function = function as u32 + 1;
-        let is_new = self.by[place] != function;
-        self.by[place] = function;
-        self.count += usize::from(is_new);
-        is_new
-    }
-}
-
 const UNKNOWN: u32 = u32::MAX;
 
 impl Form {
     /// A form for functions of a program.
     pub(crate) fn new(layout: &Layout<'_>) -> Self {
         let places = layout.functions.len() + layout.objects.len() + layout.slots.imports().len();
-        let known = || Known {
-            by: vec![0; places],
-            count: 0,
-        };
         Self {
             index: 0,
             start: 0,
@@ -145,11 +125,12 @@ impl Form {
             boundaries: false,
             flow: Flow::default(),
             lines: Lines::default(),
+            is_naming: false,
             names: Vec::new(),
             without_names: Vec::new(),
-            called: known(),
-            referred: known(),
-            lately: [0; 64],
+            called: Known::new(places),
+            referred: Known::new(places),
+            lately: [(0, 0); 64],
             used: Used::default(),
             constants: 0,
             open: 0,
@@ -172,6 +153,7 @@ impl Form {
         self.tables.clear();
         (self.bound, self.is_compared) = (None, false);
         self.ahead.clear();
+        self.is_naming = false;
         self.names.clear();
         self.flow.clear();
         self.lines.clear();
@@ -179,10 +161,6 @@ impl Form {
         (self.called.count, self.referred.count) = (0, 0);
         self.constants = self.used.constants.len();
         self.open = self.used.open.len();
-        // No other number is found at its place.
-        for (place, value) in self.lately.iter_mut().enumerate() {
-            *value = place as i64 + 1;
-        }
     }
 
     /// An instruction at that byte of the code; one that does nothing is counted and else left out.
@@ -268,13 +246,13 @@ impl Form {
         self.lines.call();
     }
 
-    /// A comparison with a constant, or anything that makes the last one of no account.
-    pub(super) fn compared(&mut self, value: Option<u64>) {
-        self.is_compared = value.is_some();
-        self.compared = value.unwrap_or_default();
+    /// A constant: what was compared last, or, unless `is_compared`, one that makes it of no account.
+    #[inline(always)]
+    pub(super) fn compared(&mut self, value: u64, is_compared: bool) {
+        (self.compared, self.is_compared) = (value, is_compared);
     }
 
-    /// The same without a constant, if `when`.
+    /// Makes the last one of no account, if `when`.
     #[inline(always)]
     pub(super) fn forget_compared(&mut self, when: bool) {
         self.is_compared &= !when;
@@ -337,8 +315,9 @@ impl Form {
     /// An immediate operand that is not an address.
     pub(super) fn constant(&mut self, value: i64) {
         let place = (value ^ (value >> 6)) as usize % self.lately.len();
-        if self.lately[place] != value {
-            self.lately[place] = value;
+        let seen = (self.index + 1, value);
+        if self.lately[place] != seen {
+            self.lately[place] = seen;
             self.used.constants.push(value);
         }
     }
@@ -371,9 +350,9 @@ impl Form {
             self.flow.jumps.sort_by_key(|jump| jump.from);
         }
         let code = mix(&self.bytes);
-        let without_names = (!self.names.is_empty()).then(|| {
-            // In a program without symbols they are empty.
-            if self.names.iter().all(|(_, length)| *length == 0) {
+        let without_names = self.is_naming.then(|| {
+            // In a program without symbols all names are empty.
+            if self.names.is_empty() {
                 return code;
             }
             self.without_names.clear();
@@ -439,7 +418,7 @@ impl Form {
     fn target(&mut self, layout: &Layout<'_>, target: Target<'_>, address: u64, read: usize) {
         match target {
             Target::Function(index, offset) => {
-                self.named(b'F', &layout.function_stems[index], offset)
+                self.named(b'F', layout.function_stem(index), offset)
             }
             Target::Object(index, offset) => self.named(b'O', &layout.object_stems[index], offset),
             Target::Import(index) => self.named(b'N', layout.slots.imports()[index], 0),
@@ -459,15 +438,17 @@ impl Form {
 
     #[inline]
     fn named(&mut self, kind: u8, name: &str, offset: u64) {
-        if matches!(kind, b'F' | b'O') {
-            self.names.push((self.bytes.len() + 1, name.len()));
-        }
+        let is_own = matches!(kind, b'F' | b'O');
+        self.is_naming |= is_own;
         let [first, second, third, fourth] = (offset as u32).to_le_bytes();
         // Without symbols most have no name.
         if name.is_empty() {
             self.bytes
                 .extend_from_slice(&[kind, 0, first, second, third, fourth]);
             return;
+        }
+        if is_own {
+            self.names.push((self.bytes.len() + 1, name.len()));
         }
         self.bytes.push(kind);
         self.bytes.extend_from_slice(name.as_bytes());

@@ -115,10 +115,10 @@ impl Form {
             return false;
         };
         let (part, whole) = (
-            &layout.function_stems[index],
-            &layout.function_stems[self.index],
+            layout.function_stem(index),
+            layout.function_stem(self.index),
         );
-        part.strip_prefix(whole.as_ref())
+        part.strip_prefix(whole)
             .is_some_and(|marks| marks.starts_with(".cold"))
     }
 }

@@ -14,9 +14,7 @@ pub(super) fn take_numbers(
     position: usize,
     form: &mut Form,
 ) {
-    if numbers.compares {
-        form.compared(None);
-    }
+    form.forget_compared(numbers.compares);
     if let Some(displacement) = &numbers.displacement
         && let Some(address) = address_of(layout, displacement.meaning)
     {
@@ -71,7 +69,7 @@ pub(super) fn take_constant(immediate: &Immediate, position: usize, form: &mut F
     if !immediate.moves_stack {
         form.constant(immediate.value as i64);
     }
-    form.compared((immediate.verb == Verb::Compare).then_some(immediate.value));
+    form.compared(immediate.value, immediate.verb == Verb::Compare);
     if immediate.is_argument {
         let place = position + usize::from(offset);
         form.argument(immediate.value as i64, place, usize::from(size));

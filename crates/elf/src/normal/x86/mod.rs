@@ -10,7 +10,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 use super::form::Form;
 use crate::image::layout::Layout;
 use addresses::{take_constant, take_immediate, take_numbers};
-use frequent::Start;
+use frequent::{Frequent, Start, read_frequent};
 use step::{Numbers, Step, Then, Way};
 
 /// Bytes that the longest instruction may have, and one more.
@@ -31,7 +31,8 @@ pub(super) fn read(
         section,
         code,
         start,
-        decoder: Decoder::with_ip(bits, code, start, DecoderOptions::NONE),
+        bits,
+        decoder: None,
         instruction: Instruction::default(),
         numbers: Numbers::NONE,
     };
@@ -43,45 +44,76 @@ pub(super) fn read(
     };
     // How far the code was read, and up to where it was written to the form.
     let (mut offset, mut copied) = (0, 0);
+    // Whether something was compared of which the form was not told yet: only branches ask for it.
+    let mut has_compared = false;
     while let Some(window) = windows.get(offset..offset + WINDOW) {
         let window = window.first_chunk().expect("as long");
-        let begun = Start::read(window);
-        let plain = frequent::read_plain(&begun, movable);
-        let end = offset + plain % frequent::COMPARES;
-        if plain != 0 && end <= length {
-            form.instruction(offset, true);
-            form.forget_compared(plain >= frequent::COMPARES);
-            offset = end;
-            continue;
-        }
         let ip = start.wrapping_add(offset as u64);
-        if let Some((bytes, mnemonic, target, way)) = frequent::read_branch(&begun, ip)
-            && offset + bytes <= length
-        {
-            form.instruction(offset, true);
-            form.piece(section, copied..offset);
-            offset += bytes;
-            copied = offset;
-            branch(layout, mnemonic, target, way, form);
-            continue;
+        match read_frequent(&Start::read(window), ip, movable) {
+            Frequent::Plain { end, compares } if offset + end <= length => {
+                form.instruction(offset, true);
+                has_compared |= compares;
+                offset += end;
+            }
+            Frequent::Branch {
+                end,
+                mnemonic,
+                target,
+                way,
+            } if offset + end <= length => {
+                form.instruction(offset, true);
+                form.forget_compared(std::mem::take(&mut has_compared));
+                form.piece(section, copied..offset);
+                offset += end;
+                copied = offset;
+                branch(layout, mnemonic, target, way, form);
+            }
+            // Where the linker fixed addresses, a constant of four bytes may be one.
+            Frequent::Constant { end, constant }
+                if offset + end <= length && (movable || constant.place.1 < 4) =>
+            {
+                form.instruction(offset, true);
+                has_compared = false;
+                take_constant(&constant, form.position() + offset - copied, form);
+                offset += end;
+            }
+            Frequent::Relative {
+                end,
+                address,
+                read,
+                compares,
+            } if offset + end <= length => {
+                form.instruction(offset, true);
+                has_compared |= compares;
+                offset += end;
+                form.piece(section, copied..offset);
+                copied = offset;
+                form.blank(form.position() - 4, 4);
+                form.address(layout, address, read.into());
+            }
+            _ => {
+                form.forget_compared(std::mem::take(&mut has_compared));
+                (offset, copied) = reader.take_rest(window, offset, copied, form);
+            }
         }
-        (offset, copied) = reader.take_rest(window, offset, copied, form);
     }
+    form.forget_compared(has_compared);
     while offset < length {
         (offset, copied) = reader.take_any(offset, copied, form);
     }
     form.piece(section, copied..length);
 }
 
-/// What reads the instructions of a function that are neither plain nor branches. Places are how far the code was read and
-/// up to where it was written to the form.
+/// What reads the instructions of a function that are not frequent. Places are how far the code was read and up to where it
+/// was written to the form.
 struct Reader<'c, 'l> {
     layout: &'c Layout<'l>,
     section: &'c [u8],
     code: &'c [u8],
     start: u64,
-    /// For those that are not common.
-    decoder: Decoder<'c>,
+    bits: u32,
+    /// For those that are not common: most functions have none.
+    decoder: Option<Decoder<'c>>,
     instruction: Instruction,
     numbers: Numbers,
 }
@@ -109,20 +141,17 @@ impl Reader<'_, '_> {
     #[cold]
     #[inline(never)]
     fn take_any(&mut self, offset: usize, copied: usize, form: &mut Form) -> (usize, usize) {
+        let decoder = self.decoder.get_or_insert_with(|| {
+            Decoder::with_ip(self.bits, self.code, self.start, DecoderOptions::NONE)
+        });
         // It stands where the last uncommon instruction ended.
-        if self.decoder.position() != offset {
-            self.decoder.set_ip(self.start.wrapping_add(offset as u64));
-            self.decoder
-                .set_position(offset)
-                .expect("a place in the code");
+        if decoder.position() != offset {
+            decoder.set_ip(self.start.wrapping_add(offset as u64));
+            decoder.set_position(offset).expect("a place in the code");
         }
-        let step = whole::read_any(
-            &mut self.decoder,
-            &mut self.instruction,
-            self.code,
-            &mut self.numbers,
-        );
-        self.take(step, offset, self.decoder.position(), copied, form)
+        let step = whole::read_any(decoder, &mut self.instruction, self.code, &mut self.numbers);
+        let end = decoder.position();
+        self.take(step, offset, end, copied, form)
     }
 
     /// Writes an instruction from `offset` to `end`, or leaves it to be copied together with those that follow.
@@ -146,9 +175,7 @@ impl Reader<'_, '_> {
             Step::Begun => return (end, copied),
             Step::Idle => form.piece(section, copied..offset),
             Step::Plain { compares, then } => {
-                if compares {
-                    form.compared(None);
-                }
+                form.forget_compared(compares);
                 if matches!(then, Then::Next) {
                     return (end, copied);
                 }

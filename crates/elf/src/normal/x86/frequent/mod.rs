@@ -11,7 +11,7 @@ mod start;
 use iced_x86::Mnemonic;
 
 use super::WINDOW;
-use super::step::{Numbers, Step, Then, Way};
+use super::step::{Immediate, Numbers, Step, Then, Way};
 use numbers::{read_constant, read_displaced};
 use opcode::kind;
 use opcodes::in_group;
@@ -20,32 +20,91 @@ pub(super) use start::Start;
 /// What an instruction is that is not a common one.
 const UNKNOWN: (usize, Step) = (0, Step::Begun);
 
-/// The mark of a comparison in what `read_plain` returns.
-pub(super) const COMPARES: usize = 0x80;
+/// An instruction of the most frequent ones, without prefixes but REX; `end` is its length.
+pub(super) enum Frequent {
+    /// Its bytes say all.
+    Plain { end: usize, compares: bool },
+    /// It names the instruction at `target`.
+    Branch {
+        end: usize,
+        mnemonic: u16,
+        target: u64,
+        way: Way,
+    },
+    /// It ends with a constant, and names no address.
+    Constant { end: usize, constant: Immediate },
+    /// It ends with the distance to an address, of which it reads or writes so many bytes.
+    Relative {
+        end: usize,
+        address: u64,
+        read: u16,
+        compares: bool,
+    },
+    /// Any other.
+    Rest,
+}
 
-/// The length of an instruction without prefixes but REX whose bytes say all, with `COMPARES` for a comparison; 0 for any other.
+/// Reads the instruction at the address `ip`.
 ///
 /// In a program that is `movable` a distance from a register is no address.
 #[inline(always)]
-pub(super) fn read_plain(start: &Start<'_>, movable: bool) -> usize {
-    let kind = start.opcode.kind_alone();
-    if kind.wrapping_sub(1) > kind::ADDRESS - 1 {
-        return 0;
-    }
-    let operand = start.byte(start.at);
+pub(super) fn read_frequent(start: &Start<'_>, ip: u64, movable: bool) -> Frequent {
     // As few branches as possible: what comes next is not foretold well.
-    let shape = match kind {
-        kind::SINGLE => 0,
-        _ => OPERANDS[usize::from(operand)],
-    };
-    let (end, is_far) = end_of(start, shape);
-    if shape & RELATIVE != 0 || is_far && !movable {
-        return 0;
+    let kind = start.opcode.kind_alone();
+    if kind.wrapping_sub(1) < kind::ADDRESS {
+        let shape = match kind {
+            kind::SINGLE => 0,
+            _ => OPERANDS[usize::from(start.operand)],
+        };
+        let (end, is_far) = end_of(start, shape);
+        let compares = kind == kind::COMPARISON;
+        if shape & RELATIVE != 0 {
+            let distance = start.four(end - 4) as i32 as u64;
+            return Frequent::Relative {
+                end,
+                address: ip.wrapping_add(end as u64).wrapping_add(distance),
+                read: start.opcode.size(start.width()),
+                compares,
+            };
+        }
+        if is_far && !movable || kind == kind::ADDRESS && does_nothing(start, end) {
+            return Frequent::Rest;
+        }
+        return Frequent::Plain { end, compares };
     }
-    if kind == kind::ADDRESS && does_nothing(start, operand, end) {
-        return 0;
+    match start.opcode.kind() {
+        kind::NEAR => read_branch(start, ip, 1, start.operand as i8 as u64),
+        kind::FAR => read_branch(start, ip, 4, start.four(start.at) as i32 as u64),
+        _ => read_ending(start, movable),
     }
-    end | (usize::from(kind == kind::COMPARISON) * COMPARES)
+}
+
+/// One that ends with a constant.
+#[inline(always)]
+fn read_ending(start: &Start<'_>, movable: bool) -> Frequent {
+    let mut start = *start;
+    if start.opcode.kind() == kind::GROUP {
+        start.opcode = in_group(start.code, start.operand >> 3);
+    }
+    if !start.opcode.has_constant() {
+        return Frequent::Rest;
+    }
+    let mut at = start.at;
+    if start.opcode.kind() != kind::CONSTANT {
+        let shape = OPERANDS[usize::from(start.operand)];
+        let (end, is_far) = end_of(&start, shape);
+        if shape & RELATIVE != 0 || is_far && !movable {
+            return Frequent::Rest;
+        }
+        at = end;
+    } else if is_pushed(&start) && start.rex != 0 {
+        return Frequent::Rest;
+    }
+    let constant = read_constant(&start, at);
+    Frequent::Constant {
+        end: at + usize::from(constant.place.1),
+        constant,
+    }
 }
 
 /// Where an operand of that shape ends, and whether it has a distance of four bytes from a register or from zero.
@@ -58,25 +117,24 @@ fn end_of(start: &Start<'_>, shape: u8) -> (usize, bool) {
     (end, shape & FAR != 0)
 }
 
-/// A jump or call without prefixes to a target in the code: its length, mnemonic, target and way; `ip` is its address.
+/// A jump or call over a distance of `size` bytes.
 #[inline(always)]
-pub(super) fn read_branch(start: &Start<'_>, ip: u64) -> Option<(usize, u16, u64, Way)> {
-    let (size, distance) = match start.opcode.kind() {
-        kind::NEAR => (1, start.byte(start.at) as i8 as u64),
-        kind::FAR => (4, start.four(start.at) as i32 as u64),
-        _ => return None,
-    };
+fn read_branch(start: &Start<'_>, ip: u64, size: usize, distance: u64) -> Frequent {
     if start.rex != 0 {
-        return None;
+        return Frequent::Rest;
     }
     let (mnemonic, way) = match start.code {
         0xe8 => (Mnemonic::Call as u16, Way::Call),
         0xe9 | 0xeb => (Mnemonic::Jmp as u16, Way::Jump),
         code => (CONDITIONS[usize::from(code & 0xf)], Way::Condition),
     };
-    let length = start.at + size;
-    let target = ip.wrapping_add(length as u64).wrapping_add(distance);
-    Some((length, mnemonic, target, way))
+    let end = start.at + size;
+    Frequent::Branch {
+        end,
+        mnemonic,
+        target: ip.wrapping_add(end as u64).wrapping_add(distance),
+        way,
+    }
 }
 
 /// How long the instruction at the beginning of `bytes` is, and what the form asks of it; `ip` is its address. The length
@@ -98,12 +156,12 @@ pub(super) fn read_rest(
         kind::END if !has_prefix => return (start.at, plain(Then::End)),
         kind::FILL if start.rex == 0 && !start.is_segmented() => return (start.at, Step::Idle),
         // The last byte of `endbr64`.
-        kind::MARK if start.rex == 0 && start.byte(start.at) == 0xfa => {
+        kind::MARK if start.rex == 0 && start.operand == 0xfa => {
             return (start.at + 1, plain(Then::Next));
         }
         kind::END | kind::FILL | kind::MARK => return UNKNOWN,
         kind::GROUP => {
-            let digit = start.byte(start.at) >> 3;
+            let digit = start.operand >> 3;
             start.opcode = in_group(start.code, digit);
             // Their other prefixes make them other instructions.
             let changes = start.prefix != 0 || start.is_wide();
@@ -119,19 +177,18 @@ pub(super) fn read_rest(
 
 #[inline(always)]
 fn read_operand(start: &Start<'_>, ip: u64, movable: bool, numbers: &mut Numbers) -> (usize, Step) {
-    let operand = start.byte(start.at);
-    let shape = OPERANDS[usize::from(operand)];
+    let shape = OPERANDS[usize::from(start.operand)];
     let (end, is_far) = end_of(start, shape);
     let (compares, then) = match start.opcode.kind() {
         kind::COMPARISON => (true, Then::Next),
         kind::WIDE if !start.is_wide() => return UNKNOWN,
-        kind::ADDRESS if start.is_segmented() || does_nothing(start, operand, end) => {
+        kind::ADDRESS if start.is_segmented() || does_nothing(start, end) => {
             return UNKNOWN;
         }
         kind::CALL_THROUGH => (false, Then::Call),
         kind::JUMP_THROUGH => (false, Then::Jump),
         kind::LONG_FILL => {
-            let is_common = start.rex == 0 && !start.is_segmented() && operand & 0x38 == 0;
+            let is_common = start.rex == 0 && !start.is_segmented() && start.operand & 0x38 == 0;
             return if is_common {
                 (end, Step::Idle)
             } else {
@@ -145,7 +202,7 @@ fn read_operand(start: &Start<'_>, ip: u64, movable: bool, numbers: &mut Numbers
         return read_displaced(start, ip, end, (compares, then), numbers);
     }
     if start.opcode.has_constant() {
-        let constant = read_constant(start, operand, end);
+        let constant = read_constant(start, end);
         return (
             end + usize::from(constant.place.1),
             Step::Constant(constant),
@@ -156,8 +213,8 @@ fn read_operand(start: &Start<'_>, ip: u64, movable: bool, numbers: &mut Numbers
 
 /// Whether computing an address may do nothing: it adds no distance to a register.
 #[inline(always)]
-fn does_nothing(start: &Start<'_>, operand: u8, end: usize) -> bool {
-    match operand >> 6 {
+fn does_nothing(start: &Start<'_>, end: usize) -> bool {
+    match start.operand >> 6 {
         0 => false,
         1 => start.byte(end - 1) == 0,
         2 => start.four(end - 4) == 0,
@@ -167,16 +224,20 @@ fn does_nothing(start: &Start<'_>, operand: u8, end: usize) -> bool {
 
 #[inline(always)]
 fn read_alone(start: &Start<'_>) -> (usize, Step) {
-    // What is pushed has no other prefix, or another width.
-    let is_pushed = start.code & 0xfd == 0x68;
-    if start.is_segmented() || is_pushed && start.at > 1 {
+    if start.is_segmented() || is_pushed(start) && start.at > 1 {
         return UNKNOWN;
     }
-    let constant = read_constant(start, 0, start.at);
+    let constant = read_constant(start, start.at);
     (
         start.at + usize::from(constant.place.1),
         Step::Constant(constant),
     )
+}
+
+/// Whether a constant is pushed: with a prefix it has another width.
+#[inline(always)]
+fn is_pushed(start: &Start<'_>) -> bool {
+    start.code & 0xfd == 0x68
 }
 
 fn plain(then: Then) -> Step {

@@ -15,6 +15,8 @@ pub(in crate::normal::x86) struct Start<'b> {
     pub(super) rex: u8,
     /// The last byte of the opcode.
     pub(super) code: u8,
+    /// The byte behind it: the first of an operand, where one follows.
+    pub(super) operand: u8,
     pub(super) opcode: Opcode,
 }
 
@@ -49,20 +51,25 @@ impl<'b> Start<'b> {
 
     #[inline(always)]
     fn read_from(bytes: &'b [u8; WINDOW], at: usize, prefix: u8) -> Self {
-        let first = bytes[at];
+        // All are taken from one word: where the next instruction begins is known after one load, not after three in a row.
+        let word = bytes[at..].first_chunk();
+        let word = word.map_or(0, |eight| u64::from_le_bytes(*eight));
+        let first = word as u8;
         // Half of all instructions have such a byte: no branch, since a processor would foretell it badly.
         let extends = u8::from(first & 0xf0 == 0x40);
-        let at = at + usize::from(extends);
+        let word = word >> (8 * extends);
         let mut start = Self {
             bytes,
-            at: at + 1,
+            at: at + usize::from(extends) + 1,
             prefix,
             rex: first & extends.wrapping_neg(),
-            code: bytes[at & (WINDOW - 1)],
+            code: word as u8,
+            operand: (word >> 8) as u8,
             opcode: Opcode::UNKNOWN,
         };
         if start.code == 0x0f {
-            start.code = start.byte(start.at);
+            start.code = start.operand;
+            start.operand = (word >> 16) as u8;
             start.at += 1;
             start.opcode = SECOND[usize::from(start.prefix & 3)][usize::from(start.code)];
         } else if start.prefix & REPEAT == 0 {
@@ -94,6 +101,16 @@ impl<'b> Start<'b> {
     #[inline(always)]
     pub(super) fn is_segmented(&self) -> bool {
         self.prefix == SEGMENT
+    }
+
+    /// Which of 4, 2 and 8 `width` is.
+    #[inline(always)]
+    pub(super) fn which_width(&self) -> usize {
+        match (self.is_wide(), self.prefix) {
+            (true, _) => 2,
+            (false, WIDTH) => 1,
+            _ => 0,
+        }
     }
 
     /// Bytes of an operand that is not a byte.

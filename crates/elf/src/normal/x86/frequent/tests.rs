@@ -1,32 +1,53 @@
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
-use super::{COMPARES, Start, read_branch, read_plain, read_rest};
+use super::{Frequent, Start, read_frequent, read_rest};
 use crate::normal::x86::WINDOW;
-use crate::normal::x86::step::{Meaning, Numbers, Step, Then};
+use crate::normal::x86::step::{Displacement, Meaning, Numbers, Step, Then};
 use crate::normal::x86::whole::read_any;
 
 const IP: u64 = 0x7_1234_5678;
 
 /// How long a common instruction is, and what it is; length 0 for any other.
 fn read(bytes: &[u8; WINDOW], movable: bool, numbers: &mut Numbers) -> (usize, Step) {
-    let start = Start::read(bytes);
-    let plain = read_plain(&start, movable);
-    if plain != 0 {
-        let step = Step::Plain {
-            compares: plain >= COMPARES,
-            then: Then::Next,
-        };
-        return (plain % COMPARES, step);
-    }
-    if let Some((length, mnemonic, target, way)) = read_branch(&start, IP) {
-        let step = Step::Branch {
+    match read_frequent(&Start::read(bytes), IP, movable) {
+        Frequent::Plain { end, compares } => {
+            let then = Then::Next;
+            (end, Step::Plain { compares, then })
+        }
+        Frequent::Branch {
+            end,
             mnemonic,
             target,
             way,
-        };
-        return (length, step);
+        } => {
+            let step = Step::Branch {
+                mnemonic,
+                target,
+                way,
+            };
+            (end, step)
+        }
+        Frequent::Constant { end, constant } => (end, Step::Constant(constant)),
+        Frequent::Relative {
+            end,
+            address,
+            read,
+            compares,
+        } => {
+            *numbers = Numbers {
+                compares,
+                displacement: Some(Displacement {
+                    meaning: Meaning::Address(address),
+                    place: (end as u8 - 4, 4),
+                    read,
+                    is_indexed: false,
+                }),
+                ..Numbers::NONE
+            };
+            (end, Step::Numbers)
+        }
+        Frequent::Rest => read_rest(bytes, IP, movable, numbers),
     }
-    read_rest(bytes, IP, movable, numbers)
 }
 
 /// Holds one against the decoder of the whole set; whether it is common.
@@ -38,6 +59,12 @@ fn hold(bytes: &[u8; WINDOW]) -> bool {
     for movable in [false, true] {
         let mut numbers = Numbers::NONE;
         let (length, step) = read(bytes, movable, &mut numbers);
+        // What reads the rest knows those that end with a constant or an address as well, also in other programs.
+        if matches!(step, Step::Constant(_) | Step::Numbers) {
+            let mut again = Numbers::NONE;
+            let rest = read_rest(bytes, IP, movable, &mut again);
+            assert_eq!((rest, again), ((length, step), numbers), "{bytes:02x?}");
+        }
         if length == 0 {
             continue;
         }
