@@ -39,8 +39,11 @@ STANDS_FOR = {
     "new NAME --from PACKAGE": "new other --from fft",
     "allocators trace -- PROGRAM": "allocators trace -- ./program",
 }
-#: Commands that go through a whole history or suite, again and again: `make check` executes them.
-LONG = ("selection evaluate", "platforms evaluate")
+#: Commands that go through a whole history or suite, again and again, or run a whole experiment: `make check`
+#: executes them.
+LONG = ("selection evaluate", "platforms evaluate", "run compare-sort")
+#: What makes that experiment.
+BEFORE_LONG = ("new compare-sort",)
 #: Programs that a command needs besides datamill.
 NEEDS = {"selection functions": "gcc", "selection profile": "valgrind", "allocators trace": "gcc"}
 
@@ -67,8 +70,8 @@ def make_command(folder: Path, state: Path) -> Command:
     return datamill
 
 
-def is_long(shown: Shown) -> bool:
-    return shown.text.removeprefix("datamill ").startswith(LONG)
+def begins(shown: Shown, beginnings: tuple[str, ...]) -> bool:
+    return shown.text.removeprefix("datamill ").startswith(beginnings)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -77,12 +80,13 @@ def test_the_commands_of_a_page_answer(
 ) -> None:
     # What `go test` pipes into `datamill import -`.
     monkeypatch.setattr(sys, "stdin", (shown_files / "old.txt").open(encoding="utf-8"))
-    execute([shown for shown in list_whole(page) if not is_long(shown)], page, shown_files, tmp_path)
+    execute([shown for shown in list_whole(page) if not begins(shown, LONG)], page, shown_files, tmp_path)
 
 
-@pytest.mark.parametrize("page", list(dict.fromkeys(shown.page for shown in EXECUTED if is_long(shown))))
+@pytest.mark.parametrize("page", list(dict.fromkeys(shown.page for shown in EXECUTED if begins(shown, LONG))))
 def test_the_long_commands_of_a_page_answer(page: str, shown_files: Path, tmp_path: Path) -> None:
-    execute([shown for shown in list_whole(page) if is_long(shown)], page, shown_files, tmp_path)
+    wanted = (*LONG, *BEFORE_LONG)
+    execute([shown for shown in list_whole(page) if begins(shown, wanted)], page, shown_files, tmp_path)
 
 
 def execute(commands: list[Shown], page: str, shown_files: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_new_experiment_is_checked_run_and_reported(datamill, tmp_path: Path) 
     assert order[0].split("\t") == ["order", "trial", "replicate", "package", "optimization", "aslr"]
     assert not list(tmp_path.glob("sorting-*"))
 
-    # The commands of README run it as it is: one replicate of five shows the rest.
+    # `make check` runs it as it is, with the commands of README: one replicate of five shows the rest.
     file = tmp_path / "sorting" / "experiment.toml"
     text = file.read_text()
     file.write_text(text.replace("replicates = 5\n", "replicates = 1\n"))
