@@ -37,14 +37,15 @@ PREPARE_OPTIONS = $(if $(FULL),--full,$(if $(QUICK),--quick)) $(if $(XZ),--xz '$
 # which `make lint` compiles, are not linked.
 # Twice as many at once as processors, as they wait half of their time.
 CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
-# Tests are compiled by one process, while those of Rust leave time; else each of pytest's compiles all.
-COMPILE_TESTS := $(BIN)/pytest --collect-only --quiet >/dev/null 2>&1
+# Those of Rust wait more than half of their time, so that those of Python run beside them, whatever either finds. `make`
+# starts both: what a shell starts in the background hears no Ctrl-C.
+BOTH = $(MAKE) --keep-going $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) run-rust-tests run-python-tests
 
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup demo installed rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
-	wheel wheel-check glossary rights clean
+.PHONY: help setup demo installed rust-tests built run-rust-tests run-python-tests test check prove hostile nightly lint \
+	lint-python lint-rust bench simulate man wheel wheel-check glossary rights clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'
@@ -133,20 +134,28 @@ demo: setup
 	@$(BIN)/datamill run $(STUDY)/experiment.toml --out $(STUDY)/bundle-$$(date +%Y%m%d-%H%M%S)
 
 built:
-	+@$(AT_ONCE) setup rust-tests
+	+@$(AT_ONCE) installed rust-tests $(VENV)/.tests
 
 rust-tests:
 	$(need-rust)
 	MAKEFLAGS= $(CARGO_TEST) --no-run
 
+# Tests are compiled by one process; else each of pytest's compiles all.
+$(VENV)/.tests: $(VENV)/.project
+	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
+	@touch $@
+
+# What they say comes when all have ended, so that it does not stand between the dots of pytest.
+run-rust-tests:
+	@said=$$(mktemp); status=0; \
+	MAKEFLAGS= $(CARGO_TEST) --no-fail-fast >"$$said" 2>&1 || status=1; \
+	cat "$$said"; rm -f "$$said"; exit $$status
+
+run-python-tests:
+	@MAKEFLAGS= $(PYTEST) $(ASKED)
+
 test: built
-	@# Both, whatever the first finds.
-	@status=0; \
-	$(COMPILE_TESTS) & \
-	$(CARGO_TEST) --no-fail-fast || status=1; \
-	wait; \
-	$(PYTEST) --stage change || status=1; \
-	exit $$status
+	+@$(BOTH) ASKED='--stage change'
 
 check: setup
 	@$(MAKE) $(VALIDATOR)
@@ -158,12 +167,7 @@ check: setup
 prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
 prove: built
 	@$(MAKE) $(VALIDATOR)
-	@status=0; \
-	$(COMPILE_TESTS) & \
-	$(CARGO_TEST) --no-fail-fast || status=1; \
-	wait; \
-	$(PYTEST) $(LIVE) || status=1; \
-	exit $$status
+	+@$(BOTH) ASKED='$(LIVE)'
 
 hostile: setup
 	$(BIN)/pytest tests/integration/hostile --attacks

@@ -19,7 +19,7 @@ from simulation.bugs.planting import list_plants
 from simulation.forks import TESTS, Forks, forking
 
 #: The first prove a change, the whole check adds the rest, and the night has 10 000: docs/why/simulation.md.
-FIRST = 6
+FIRST = 4
 SEEDS = int(os.environ.get("DATAMILL_SIMULATION_SEEDS", choose_count(36, 10_000)))
 #: Busy fleets whose users' shares are held against what they were promised.
 BUSY_SEEDS = choose_count(3, 1000)

@@ -30,9 +30,9 @@ until = {until}
 RUN = "#!/bin/sh\nsleep {}\n"
 
 
-def write_experiment(make_experiment, until: str, bound: str, b: str = "0.1") -> Path:
+def write_experiment(make_experiment, until: str, bound: str, a: str = "0.05", b: str = "0.1") -> Path:
     text = TEXT.replace("{until}", until).replace("{bound}", bound)
-    file = make_experiment(text=text, run=RUN.format("0.05"))
+    file = make_experiment(text=text, run=RUN.format(a))
     (file.parent / "b" / "run.sh").write_text(RUN.format(b))
     return file
 
@@ -91,7 +91,7 @@ def test_a_stable_program_is_measured_until_its_mean_is_known_well_enough(
 def test_an_experiment_that_cannot_tell_ends_at_its_bound_and_says_so(
     datamill, make_experiment, tmp_path: Path
 ) -> None:
-    write_experiment(make_experiment, '{ detect = "0.001%" }', "max_trials = 30", b="0.05")
+    write_experiment(make_experiment, '{ detect = "0.001%" }', "max_trials = 30", a="0.01", b="0.01")
     result = datamill("run", "experiment.toml", "--out", "bundle")
     assert result.returncode == 0, result.stdout + result.stderr
     decisions = read_lines(tmp_path / "bundle" / "decisions.jsonl")

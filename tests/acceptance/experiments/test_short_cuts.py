@@ -87,7 +87,7 @@ def test_two_commands_are_compared_and_change_no_file(datamill) -> None:
 
 
 def test_levels_in_commands_and_variables_are_set_read_back_and_found(datamill) -> None:
-    (datamill.folder / "experiment.toml").write_text(HEAD + SWEPT)
+    (datamill.folder / "experiment.toml").write_text(HEAD.replace("replicates = 6", "replicates = 3") + SWEPT)
     ran = datamill("run", "experiment.toml", "--out", "bundle")
     assert ran.returncode == 0, ran.stderr
     bundle = datamill.folder / "bundle"

@@ -13,7 +13,7 @@ from acceptance.gate.scratch_repositories import type_datamill as run
 GATE = """\
 [gate]
 base = "HEAD~1"
-within = "2s"
+within = "1s"
 alpha = "0.1%"
 
 [[benchmark]]
@@ -203,7 +203,7 @@ def test_what_cargo_builds_to_build_with_is_built_once(repository: Path) -> None
     commit(repository, "a build like that of cargo")
     (repository / "words").write_text("")
     commit(repository, "words")
-    asked = ("--within", "2s", "--alpha", "0.1%", "--build", "make", "--json", "./prog")
+    asked = ("--within", "1s", "--alpha", "0.1%", "--build", "make", "--json", "./prog")
     told = json.loads(run(repository, "gate", "--base", "HEAD~1", *asked).stdout)
     assert told["builds_vary"]
     counts = {tool: made.read_text().split().count(tool) for tool in tools}

@@ -78,7 +78,7 @@ def test_equal_memory_is_called_equal_after_eight_executions(tmp_path: Path) -> 
     # So much more than its interpreter has that the pages of that do not matter.
     hold = "python3 -c 'held = bytearray({}) + b\"x\"'"
     asked = ("--response", "peak_memory", "--precision", "5%", "--within", "60s")
-    told = time_json(tmp_path, *asked, hold.format(100_000_000), hold.format(100_004_096))
+    told = time_json(tmp_path, *asked, hold.format(40_000_000), hold.format(40_004_096))
     [pair] = told["comparisons"]
     assert (pair["verdict"], pair["of"]) == ("unchanged", "typical")
     assert [command["n"] for command in told["commands"]] == [8, 8]

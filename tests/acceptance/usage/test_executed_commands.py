@@ -39,6 +39,11 @@ STANDS_FOR = {
     "new NAME --from PACKAGE": "new other --from fft",
     "allocators trace -- PROGRAM": "allocators trace -- ./program",
 }
+#: Commands that go through a whole history or suite, again and again, or run a whole experiment: `make check`
+#: executes them.
+LONG = ("selection evaluate", "platforms evaluate", "run compare-sort")
+#: What makes that experiment.
+BEFORE_LONG = ("new compare-sort",)
 #: Programs that a command needs besides datamill.
 NEEDS = {"selection functions": "gcc", "selection profile": "valgrind", "allocators trace": "gcc"}
 
@@ -65,10 +70,28 @@ def make_command(folder: Path, state: Path) -> Command:
     return datamill
 
 
+def begins(shown: Shown, beginnings: tuple[str, ...]) -> bool:
+    return shown.text.removeprefix("datamill ").startswith(beginnings)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_answer(
     page: str, shown_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What `go test` pipes into `datamill import -`.
+    monkeypatch.setattr(sys, "stdin", (shown_files / "old.txt").open(encoding="utf-8"))
+    execute([shown for shown in list_whole(page) if not begins(shown, LONG)], page, shown_files, tmp_path)
+
+
+@pytest.mark.parametrize("page", list(dict.fromkeys(shown.page for shown in EXECUTED if begins(shown, LONG))))
+def test_the_long_commands_of_a_page_answer(page: str, shown_files: Path, tmp_path: Path) -> None:
+    wanted = (*LONG, *BEFORE_LONG)
+    execute([shown for shown in list_whole(page) if begins(shown, wanted)], page, shown_files, tmp_path)
+
+
+def execute(commands: list[Shown], page: str, shown_files: Path, tmp_path: Path) -> None:
+    """Type commands of a page one after the other where all is that they name."""
+    assert commands
     folder = tmp_path / "here"
     shutil.copytree(shown_files, folder, symlinks=True)
     bundle = "pilot-bundle" if page in NESTED else "measured"
@@ -77,9 +100,7 @@ def test_the_commands_of_a_page_answer(
     for name in ("my-bundle", "BUNDLE", "A", "B"):
         shutil.copytree(folder / bundle, folder / name)
     datamill = make_command(folder, tmp_path / "state")
-    # What `go test` pipes into `datamill import -`.
-    monkeypatch.setattr(sys, "stdin", (folder / "old.txt").open(encoding="utf-8"))
-    for shown in list_whole(page):
+    for shown in commands:
         answered = datamill(*shown.words, timeout_s=120)
         # Of `--check` 1 is an answer, too.
         good = (0, 1) if "--check" in shown.words else (0,)

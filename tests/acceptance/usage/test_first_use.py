@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 
-def test_a_new_experiment_is_checked_run_and_reported_as_it_is(datamill, tmp_path: Path) -> None:
+def test_a_new_experiment_is_checked_run_and_reported(datamill, tmp_path: Path) -> None:
     # What was never made here: not even the scripts of its figures.
     shutil.rmtree(tmp_path / ".cache")
     result = datamill.launch("new", "sorting")
@@ -26,6 +26,13 @@ def test_a_new_experiment_is_checked_run_and_reported_as_it_is(datamill, tmp_pat
     assert len(order) == 1 + 40
     assert order[0].split("\t") == ["order", "trial", "replicate", "package", "optimization", "aslr"]
     assert not list(tmp_path.glob("sorting-*"))
+
+    # `make check` runs it as it is, with the commands of README: one replicate of five shows the rest.
+    file = tmp_path / "sorting" / "experiment.toml"
+    text = file.read_text()
+    file.write_text(text.replace("replicates = 5\n", "replicates = 1\n"))
+    order = datamill("run", "sorting", "--dry-run").stdout.splitlines()
+    assert len(order) == 1 + 8
 
     result = datamill.launch("run", "sorting", "--out", "bundle")
     assert result.returncode == 0, result.stdout + result.stderr
@@ -69,7 +76,9 @@ def test_a_package_whose_build_ignores_a_factor_is_reported_as_not_effective(
     datamill, make_experiment
 ) -> None:
     text = (
-        Path(make_experiment()).read_text().replace('aslr = ["on", "off"]', 'optimization = ["-O0", "-O2"]')
+        Path(make_experiment(replicates=1))
+        .read_text()
+        .replace('aslr = ["on", "off"]', 'optimization = ["-O0", "-O2"]')
     )
     make_experiment(text=text, setup="#!/bin/sh\ntrue\n")
     result = datamill("run", "experiment.toml", "--out", "bundle")
@@ -79,7 +88,9 @@ def test_a_package_whose_build_ignores_a_factor_is_reported_as_not_effective(
 def test_an_archive_is_measured_like_the_folder_that_it_was_made_from(
     datamill, make_experiment, tmp_path: Path
 ) -> None:
-    text = Path(make_experiment()).read_text().replace('path = "a"', 'path = "my packages/a.tar.gz"')
+    text = (
+        Path(make_experiment(replicates=1)).read_text().replace('path = "a"', 'path = "my packages/a.tar.gz"')
+    )
     make_experiment(text=text)
     (tmp_path / "my packages").mkdir()
     with tarfile.open(tmp_path / "my packages" / "a.tar.gz", "w:gz") as tar:
@@ -94,7 +105,7 @@ def test_an_archive_is_measured_like_the_folder_that_it_was_made_from(
 def test_a_bundle_repeats_its_experiment_from_its_own_packages(
     datamill, make_experiment, tmp_path: Path
 ) -> None:
-    make_experiment()
+    make_experiment(replicates=1)
     assert datamill("run", "experiment.toml", "--out", "first").returncode == 0
     for path in ("a", "b", "experiment.toml"):
         (tmp_path / path).rename(tmp_path / f"{path}.gone")

@@ -126,7 +126,7 @@ def test_an_experiment_is_made_checked_and_its_order_printed_without_tables(tmp_
         ("analyze", "summary", "t.csv", "--response", "y"),
         ("analyze", "variability", "t.csv", "--response", "y", "--factors", "g"),
     ],
-    ids=" ".join,
+    ids=lambda command: command[1],
 )
 def test_an_answer_in_words_loads_nothing_that_draws(command: tuple[str, ...], tmp_path: Path) -> None:
     rows = [f"{'ab'[row % 2]},{row * 7 % 11}" for row in range(40)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,7 +65,8 @@ _ALLOWED = {"Any": _OF_ANY, "object": _OF_OBJECTS}
 _PLACES = [(value, place) for value, allowed in _ALLOWED.items() for place in allowed]
 
 
-def list_lines(value: str) -> dict[str, int]:
+@cache
+def list_lines(value: str) -> Mapping[str, int]:
     """Lines that declare a mapping of `Any`, or of `object`, by module."""
     mapping = re.compile(_MAPPING.format(value))
     found = {}

@@ -21,7 +21,7 @@ from schemathesis import GenerationMode
 from datamill.service.api.api import api
 from datamill.service.broker.access import BrokerAccess, set_broker_access
 
-EXAMPLES = choose_count(10, 100)
+EXAMPLES = choose_count(6, 100)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,16 @@ LIBRARIES = ("scipy", "statistics")
 ALLOWED = {"timing/exports.py": "the figures of hyperfine's own form, which other programs read"}
 
 
+@cache
+def list_nodes(source: str) -> tuple[ast.AST, ...]:
+    """All nodes of a module: each check looks through all of them."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def list_functions(source: str, rooms: tuple[str, ...]) -> set[str]:
     """Functions of some rooms that a module imports, or modules that have them: names in small letters."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in list_nodes(source):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(rooms):
             found |= {alias.name for alias in node.names if alias.name[0].islower()}
         if isinstance(node, ast.Import):
@@ -46,7 +53,7 @@ def list_functions(source: str, rooms: tuple[str, ...]) -> set[str]:
 def list_inferences(source: str) -> set[str]:
     """What a module computes that is inference: with a library, an estimate, an interval, against alpha."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in list_nodes(source):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith(LIBRARIES)}
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(LIBRARIES):

@@ -203,6 +203,8 @@ def is_pure(path: str) -> bool:
 def test_no_text_of_a_pure_room_spells_an_option() -> None:
     spelled = []
     for path, tree in read_sources().items():
+        if not is_pure(path):
+            continue
         docstrings = {
             id(node.body[0].value)
             for node in ast.walk(tree)
@@ -213,8 +215,7 @@ def test_no_text_of_a_pure_room_spells_an_option() -> None:
         spelled += [
             f"{path}:{node.lineno}: {node.value}"
             for node in ast.walk(tree)
-            if is_pure(path)
-            and isinstance(node, ast.Constant)
+            if isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and id(node) not in docstrings
             and _OPTION.search(node.value)
