@@ -68,25 +68,25 @@ def test_a_machine_that_was_quiet_until_now_is_called_busy_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("minute", "running", "load"),
+    ("minute", "running", "waiting", "load"),
     [
-        (1.9, 1, 0.0),  # A build that has just ended.
-        (0.3, 4, 0.0),  # What has just begun shows while commands warm up.
-        (1.9, 2, 1.0),
-        (4.0, 9, 4.0),
+        (1.9, 1, 0, 0.0),  # A build that has just ended.
+        (0.3, 4, 0, 0.0),  # What has just begun shows while commands warm up.
+        (1.9, 2, 0, 1.0),
+        (1.9, 1, 3, 1.9),  # As busy with its disks.
+        (4.0, 9, 0, 4.0),
     ],
 )
 def test_a_machine_is_busy_if_it_was_so_for_a_minute_and_is_so_now(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minute: float, running: int, load: float
+    monkeypatch: pytest.MonkeyPatch, minute: float, running: int, waiting: int, load: float
 ) -> None:
-    def show_running(path: str) -> Path:
-        assert path == "/proc/loadavg"
-        (tmp_path / "loadavg").write_text(f"{minute} 0.50 0.10 {running}/234 12345\n", encoding="ascii")
-        return tmp_path / "loadavg"
+    def read(path: Path) -> str:
+        assert path == Path("/proc/stat")
+        return f"cpu  1 2 3\nctxt 12\nprocs_running {running}\nprocs_blocked {waiting}\nsoftirq 1 2 3\n"
 
     monkeypatch.setattr(cautions.os, "getloadavg", lambda: (minute, 0.5, 0.1))
     monkeypatch.setattr(cautions.os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(cautions, "Path", show_running)
+    monkeypatch.setattr(cautions, "_read", read)
     assert find_load() == load
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from datamill.conduct.timing.builds import Built
@@ -71,7 +71,7 @@ class Checkout:
         trees.export(tree, self._files)
         self._given = self._list_files(_is_linked)
         self._archives: list[Path] = []
-        self._compiles = 0
+        self._compiles, self._libraries_link = 0, False
         if not self.directory.is_dir():
             raise InputError(
                 f"{tree.title} has no folder {trees.inner}",
@@ -92,7 +92,9 @@ class Checkout:
         """
         given = self._list_files(_is_archive)
         answer = self._run_build(session, "default", 0)
-        self._archives = sorted(set(self._list_files(_is_archive)) - set(given))
+        made = set(self._list_files(_is_archive)) - set(given)
+        # In a folder that nobody may write to, as Go keeps modules, nothing can be removed.
+        self._archives = sorted(path for path in made if os.access(path.parent, os.W_OK))
         self._compiles = _count_compiles(answer)
         for path in self._archives:
             _copy(path, self._libraries / path.relative_to(self._files))
@@ -121,29 +123,55 @@ class Checkout:
 
     def _link_again(self, session: CommandSession, seed: int) -> CommandAnswer | None:
         """Have what is linked made again, from static libraries in another order where that is possible."""
-        if self._archives:
-            for path in (*self._made, *self._archives):
-                path.unlink(missing_ok=True)
-            answer = self._try_build(session, seed)
-            links = answer is not None and 2 * _count_compiles(answer) <= self._compiles
-            staying = [path for path in self._archives if not links or not path.exists()]
+        while self._archives:
+            answer = self._make_again(session, seed, self._archives)
+            staying = [path for path in self._archives if answer is None or not path.exists()]
+            if answer is not None and not staying:
+                if self._only_links(session, seed, answer):
+                    return answer
+                staying = self._archives
+            # Linked without a library that was there, a program is another one: again, with those that stay.
             for path in staying:
                 _copy(self._libraries / path.relative_to(self._files), path)
             self._archives = [path for path in self._archives if path not in staying]
-            if links:
-                return answer
-        for path in self._made:
+        return self._make_again(session, seed, [])
+
+    def _make_again(
+        self, session: CommandSession, seed: int, libraries: Sequence[Path]
+    ) -> CommandAnswer | None:
+        """Remove what is linked, and these libraries, and ask for all; None where that fails."""
+        for path in (*self._made, *libraries):
             path.unlink(missing_ok=True)
-        return self._try_build(session, seed)
+        try:
+            return self._run_build(session, "random", seed)
+        except InputError:
+            return None
+
+    def _only_links(self, session: CommandSession, seed: int, answer: CommandAnswer) -> bool:
+        """Whether making the libraries again compiles little; known once a build has been made both ways.
+
+        What a configuration tries out is compiled by each build, with and without them.
+        """
+        compiles = _count_compiles(answer)
+        if self._libraries_link or not compiles:
+            return True
+        without = self._make_again(session, seed, [])
+        if without is None:
+            return False
+        always = _count_compiles(without)
+        self._libraries_link = 2 * (compiles - always) <= self._compiles - always
+        return self._libraries_link
 
     def _finish(self, number: int, answer: CommandAnswer) -> Built:
         """Note and keep what was made."""
         self._made = sorted(set(self._list_files(_is_linked)) - set(self._given))
         digest = hashlib.sha256()
-        for path in self._made:
-            kept = self._kept / str(number) / path.relative_to(self._files)
+        # Libraries as well: newer than what is put in its place, they would have a make link it again.
+        libraries = [path for path in self._archives if number != FIRST and path.exists()]
+        for path in (*self._made, *libraries):
             # A copy: a build may write again into the files that it finds.
-            _copy(path, kept)
+            _copy(path, self._kept / str(number) / path.relative_to(self._files))
+        for path in self._made:
             digest.update(os.fsencode(path.relative_to(self._files)) + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         assert answer.run is not None
@@ -174,6 +202,9 @@ class Checkout:
             new.replace(place)
             # Of two names of one file the kernel leaves both.
             new.unlink(missing_ok=True)
+        if number == FIRST:
+            for path in self._archives:
+                _copy(self._libraries / path.relative_to(self._files), path)
         self._in_place = number
 
     def forget(self, number: int) -> None:
@@ -183,12 +214,6 @@ class Checkout:
 
     def _find_first(self, path: Path) -> Path:
         return self._kept / str(FIRST) / path.relative_to(self._files)
-
-    def _try_build(self, session: CommandSession, seed: int) -> CommandAnswer | None:
-        try:
-            return self._run_build(session, "random", seed)
-        except InputError:
-            return None
 
     def _run_build(self, session: CommandSession, order: str, seed: int) -> CommandAnswer:
         answer = session.measure(
@@ -260,6 +285,8 @@ def _count_compiles(answer: CommandAnswer) -> int:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    # It may be one that nobody may write to.
+    target.unlink(missing_ok=True)
     shutil.copy2(source, target)
 
 

@@ -33,7 +33,8 @@ def _look_at_number(gate: Gate, run: GateRun, varies: bool) -> list[str]:
     if all(item.executions > 1 for item in run.measured):
         # Means of several executions are compared from here on.
         fewest = min(fewest, FEWEST_MEAN_ROUNDS)
-    if not 0 < run.sweeps < fewest:
+    if not 0 < run.sweeps < fewest or gate.within_s - run.elapsed_s >= run.elapsed_s / run.sweeps:
+        # Enough, or another round had its time: what ended it is told where it failed.
         return []
     what = "builds" if varies else "executions"
     whole_s = fewest * run.elapsed_s / run.sweeps

@@ -168,9 +168,9 @@ def find_load() -> float:
     seen = []
     for _ in range(_LOOKS):
         time.sleep(_LOOK_S)
-        running, _, _ = Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")
-        # This process is one of them.
-        seen.append(int(running) - 1)
+        counts = dict(line.split()[:2] for line in _read(Path("/proc/stat")).splitlines())
+        # This process is one of those that run.
+        seen.append(int(counts["procs_running"]) - 1 + int(counts["procs_blocked"]))
     load = min(load, sum(seen) / len(seen))
     return load if load >= fewest else 0.0
 
