@@ -17,18 +17,26 @@ impl Pages {
     }
 
     /// The word at an address, or nothing where it cannot be read.
+    #[inline(always)]
     pub fn read_word(&self, address: u64) -> Option<u64> {
+        let page = address / PAGE;
+        if self.0[(page % 64) as usize].get() == page && address.is_multiple_of(8) {
+            return Some(unsafe { std::ptr::read_volatile(address as *const u64) });
+        }
+        self.read_in_new_page(address)
+    }
+
+    #[inline(never)]
+    fn read_in_new_page(&self, address: u64) -> Option<u64> {
         if PARALLEL.load(Ordering::Relaxed) {
+            // No page is kept: another thread may give it back in this moment.
             return read_word(address);
         }
-        let page = address / PAGE;
-        let slot = &self.0[(page % 64) as usize];
-        if slot.get() != page || !address.is_multiple_of(8) {
-            if !can_read(address) {
-                return None;
-            }
-            slot.set(page);
+        if !can_read(address) {
+            return None;
         }
+        let page = address / PAGE;
+        self.0[(page % 64) as usize].set(page);
         Some(unsafe { std::ptr::read_volatile(address as *const u64) })
     }
 }

@@ -82,10 +82,16 @@ fn read_registers(here: &mut Registers) -> u64 {
 pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
     let mut registers = Registers::default();
     let stack = read_registers(&mut registers);
+    scan(&registers, stack, at, kind, wanted)
+}
+
+/// Look through registers, and the stack from `stack` on: what the scan itself keeps lies below.
+#[inline(never)]
+fn scan(registers: &Registers, stack: u64, at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
     let mut found: Candidates = Default::default();
     let pages = Pages::new();
     let mut considered = Considered([0; 64]);
-    for word in registers {
+    for word in *registers {
         if considered.is_new(word) {
             consider(&pages, word, kind, wanted, &mut found);
         }
