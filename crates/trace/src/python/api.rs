@@ -144,6 +144,8 @@ functions! {
     get_system = c"PySys_GetObject": fn(*const c_char) -> u64;
     is_true = c"PyObject_IsTrue": fn(u64) -> c_int;
     get_attribute = c"PyObject_GetAttrString": fn(u64, *const c_char) -> u64;
+    bytes_text = c"PyBytes_AsString": fn(u64) -> *const u8;
+    bytes_size = c"PyBytes_Size": fn(u64) -> isize;
     text_bytes = c"PyUnicode_AsUTF8AndSize": fn(u64, *mut isize) -> *const u8;
     leave_interpreter = c"PyEval_SaveThread": fn() -> u64;
     enter_interpreter = c"PyEval_RestoreThread": fn(u64);

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use super::{api, build::widened, code, layout::Layout};
+use super::{api, ask_for_line, build::widened, code, layout::Layout};
 use crate::ledger::mix;
 use crate::readable::can_read;
 use crate::spin::forbid_quick;
@@ -331,7 +331,7 @@ pub fn compare_with_interpreter() {
     let line = u32::try_from(unsafe { frame_line(frame) }).unwrap_or(0);
     let instruction = read(frame + layout.instruction);
     let offset = offset_in(layout, frame, code, instruction);
-    if told != code || code::line_of(code, offset) != line {
+    if told != code || ask_for_line(api, code, offset) != line {
         MISREAD.fetch_add(1, Ordering::Relaxed);
     }
 }
