@@ -134,6 +134,22 @@ const fn keys_sizes(log: u32) -> [u64; 2] {
     [32 + index + entries * 16, 32 + index + entries * 24]
 }
 
+/// Whether the second word of a block may be that of a table of keys that is in use.
+///
+/// Its bytes are the logarithms of the number of places and of the bytes of the index, and one of three kinds of entries
+/// (`struct _dictkeysobject`).
+pub fn may_be_keys(second: u64) -> bool {
+    let [places, index, kind, ..] = second.to_le_bytes();
+    let width = match places {
+        3..8 => 0,
+        8..16 => 1,
+        16..32 => 2,
+        32..64 => 3,
+        _ => return false,
+    };
+    index == places + width && kind <= 2
+}
+
 /// Sizes below this are looked up.
 const LOOKED_UP: u64 = 1 << 15;
 
@@ -206,6 +222,25 @@ mod tests {
             .map(|n| n * 8)
             .collect();
         assert_eq!(small, [120, 160, 208, 288, 400]);
+    }
+
+    #[test]
+    fn a_table_of_keys_is_told_by_how_its_second_word_is_written() {
+        assert!(may_be_keys(0x0001_0303));
+        assert!(may_be_keys(0x0000_0908));
+        assert!(may_be_keys(0x1234_5678_0002_1210));
+        // A type, a word of the collector's, nothing; other widths of the index, other entries.
+        for word in [
+            0x7fff_f7d5_e8a0,
+            0x5555_5574_1b12,
+            0,
+            0x0808,
+            0x0a08,
+            0x0001_0403,
+            0x0003_0303,
+        ] {
+            assert!(!may_be_keys(word), "{word:x}");
+        }
     }
 
     #[test]
