@@ -68,6 +68,20 @@ pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
     pages.read_word(address + kind.table_offset())
 }
 
+/// Whether something refers to an object: what nothing refers to is kept by the interpreter for the next object of its type,
+/// which then has another table.
+///
+/// Its count of references is 0 then or, from 3.13 on, the address of the next such object lies in place of it. In a count the
+/// upper half is 0 but for flags in its last two bytes (`Include/refcount.h`).
+pub fn is_referred_to(pages: &Pages, address: u64) -> bool {
+    if is_free_threaded() {
+        return true;
+    }
+    pages
+        .read_word(address + widened())
+        .is_some_and(|count| count as u32 != 0 && (count >> 32) as u16 == 0)
+}
+
 /// Whether a list's room is what its items say, so that they are no remains of another list's.
 ///
 /// Without items it has no room. Without the global lock the room is written before the items, too.

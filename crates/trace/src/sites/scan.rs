@@ -1,6 +1,6 @@
 //! Containers that are live where the allocator was called: their addresses are in registers or on the stack.
 
-use crate::python::objects::{Kind, has_sound_items, read_table};
+use crate::python::objects::{Kind, has_sound_items, is_referred_to, read_table};
 use crate::readable::{Pages, can_read};
 
 /// A container, and its table before the call.
@@ -123,6 +123,7 @@ fn consider(pages: &Pages, word: u64, kind: Kind, wanted: Option<u64>, found: &m
         return;
     };
     if wanted.is_some_and(|wanted| wanted != table)
+        || !is_referred_to(pages, word)
         || (kind == Kind::List && !has_sound_items(pages, word, table))
     {
         return;
