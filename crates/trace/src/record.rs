@@ -8,8 +8,8 @@ use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
 use crate::python::build;
 use crate::python::frames::{self, Spot};
-use crate::python::{api, ask_for_line, keep_code, line_in_kept, name_of};
-use crate::spin::{allow_quick, forbid_quick};
+use crate::python::{api, ask_for_line, instruction_at, keep_code, line_in_kept, name_of};
+use crate::spin::{TABLES, allow_quick, forbid_quick};
 
 mod remembered;
 
@@ -39,7 +39,8 @@ pub fn distrust_compiled_code() {
 #[inline(always)]
 pub fn count_quickly(event: Event) -> bool {
     if STACKS.load(Ordering::Relaxed) {
-        return count_known_stack(event);
+        count_stack(event);
+        return true;
     }
     let instruction = unsafe { frames::innermost_instruction_tried() };
     match COUNTERS.find(instruction, place_of_instruction(instruction)) {
@@ -51,10 +52,13 @@ pub fn count_quickly(event: Event) -> bool {
     }
 }
 
-/// Count an event in the stack that the program is in, if that is known.
+/// Count an event in the stack that the program is in.
 #[inline(never)]
-fn count_known_stack(event: Event) -> bool {
-    count_in_stack(frames::mix_instructions(DEEPEST), event)
+fn count_stack(event: Event) {
+    let stack = frames::mix_instructions(DEEPEST);
+    if !count_in_stack(stack, event) {
+        TABLES.hold_once(|| count_in_new_stack(stack, event));
+    }
 }
 
 /// Count an event in a stack, by the addresses of its instructions, if that is known.
@@ -250,15 +254,51 @@ fn find_stack(is_compiled: bool) -> Place {
     found.place
 }
 
+/// Numbers of lines, by the address of the instruction.
+static NUMBERS: Remembered<u32, { 1 << 14 }> = Remembered::new();
+
+/// The stack that the program is in, where each of its instructions is known: where functions call themselves in two places
+/// of one line, there are many more stacks of instructions than of lines.
+fn number_known_stack() -> Option<FoundStack> {
+    let mut numbers = [0_u32; DEEPEST];
+    let (mut depth, mut is_known) = (0, true);
+    frames::walk_instructions(DEEPEST, |instruction| {
+        match NUMBERS.find(instruction, place_of_instruction(instruction)) {
+            Some(number) => numbers[depth] = number,
+            None => is_known = false,
+        }
+        depth += 1;
+        is_known
+    });
+    (is_known && depth > 0).then(|| FoundStack {
+        place: Place {
+            line: Line::Known(numbers[0]),
+            stack: intern_stack(&numbers[..depth]),
+        },
+        is_whole: true,
+        is_kept: true,
+    })
+}
+
 /// Look up the stack that the program is in, line by line.
 #[cold]
 fn number_stack(is_compiled: bool) -> FoundStack {
     let mut numbers = [0_u32; DEEPEST];
     let (mut depth, mut is_kept, mut is_whole) = (0, true, true);
     frames::walk(|spot| {
-        let (number, keeps) = number_line(without_line(spot, is_compiled && depth == 0));
+        let spot = without_line(spot, is_compiled && depth == 0);
+        let (number, keeps) = number_line(spot);
         match number {
-            Some(number) => numbers[depth] = number,
+            Some(number) => {
+                numbers[depth] = number;
+                if keeps && spot.offset != SOMEWHERE {
+                    let instruction = instruction_at(spot.code, spot.offset);
+                    let place = place_of_instruction(instruction);
+                    if NUMBERS.find(instruction, place).is_none() {
+                        NUMBERS.keep(instruction, place, Some(number));
+                    }
+                }
+            }
             None => is_whole = false,
         }
         is_kept &= keeps;
@@ -345,7 +385,7 @@ fn count_in_new_line(event: Event) {
 #[cold]
 #[inline(never)]
 fn count_in_new_stack(stack: u64, event: Event) {
-    let found = number_stack(false);
+    let found = number_known_stack().unwrap_or_else(|| number_stack(false));
     let Place {
         line,
         stack: number,

@@ -196,23 +196,37 @@ unsafe fn innermost_frame_tried() -> u64 {
 /// innermost frames, `most` of them; 0 before frames have been read with care often enough.
 #[inline]
 pub fn mix_instructions(most: usize) -> u64 {
+    let mut mixed = 0;
+    let are_tried = walk_instructions(most, |instruction| {
+        mixed = mix(mixed, instruction);
+        true
+    });
+    if are_tried { mixed | 1 } else { 0 }
+}
+
+/// Visit the addresses of the instructions that the program's frames are at, innermost first, `most` of them or until
+/// `visit` says false; false before frames have been read with care often enough.
+#[inline(always)]
+pub fn walk_instructions(most: usize, mut visit: impl FnMut(u64) -> bool) -> bool {
     if !IS_TRIED.load(Ordering::Relaxed) {
-        return 0;
+        return false;
     }
     let [instruction, previous, owner] = [&QUICK.instruction, &QUICK.previous, &QUICK.owner]
         .map(|offset| offset.load(Ordering::Relaxed));
     let first_foreign_owner = QUICK.first_foreign_owner.load(Ordering::Relaxed);
-    let (mut frame, mut depth, mut mixed) = (unsafe { innermost_frame_tried() }, 0, 0);
+    let (mut frame, mut depth) = (unsafe { innermost_frame_tried() }, 0);
     while frame != 0 && depth < most {
         unsafe {
             if *((frame + owner) as *const u8) < first_foreign_owner {
-                mixed = mix(mixed, *((frame + instruction) as *const u64));
+                if !visit(*((frame + instruction) as *const u64)) {
+                    break;
+                }
                 depth += 1;
             }
             frame = *((frame + previous) as *const u64);
         }
     }
-    mixed | 1
+    true
 }
 
 /// The innermost frame and the address of its instruction, where that frame is the program's.

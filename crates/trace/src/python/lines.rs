@@ -132,7 +132,7 @@ unsafe impl Sync for Readings {}
 static READINGS: Readings = Readings(UnsafeCell::new([NOTHING; ROOM]));
 
 /// Lines that are still to be compared with what the interpreter says.
-static TO_COMPARE: AtomicU32 = AtomicU32::new(64);
+static TO_COMPARE: AtomicU32 = AtomicU32::new(16);
 
 /// Say where a code object has its table of lines.
 pub fn set_table(offset: u64) {
