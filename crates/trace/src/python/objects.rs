@@ -1,7 +1,7 @@
 //! Lists, dictionaries and sets as they lie in memory (`Include/cpython/*object.h`, the same from 3.11 to 3.15).
 
+use super::Api;
 use super::build::{is_free_threaded, widened};
-use super::{Api, api};
 use crate::readable::{Pages, read_word};
 
 /// A container whose table the allocator serves.
@@ -42,30 +42,45 @@ impl Kind {
     }
 }
 
-/// The table of the object at an address, if it is a container of that kind.
-pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
-    let api = api()?;
+/// The class of the object at an address, if there is one.
+#[inline(always)]
+pub fn read_class(pages: &Pages, address: u64) -> Option<u64> {
+    pages.read_word(address + TYPE + widened())
+}
+
+/// Whether objects of a class are containers of a kind; `class` may be any word.
+pub fn is_class_of(api: &Api, pages: &Pages, class: u64, kind: Kind) -> bool {
+    if kind.has_type(api, class) {
+        return true;
+    }
+    // The interpreter's own types are based on no other container.
+    if api.types.has(class) {
+        return false;
+    }
+    is_based_on(api, pages, class, kind).unwrap_or(false)
+}
+
+fn is_based_on(api: &Api, pages: &Pages, mut class: u64, kind: Kind) -> Option<bool> {
     let more = widened();
-    let mut class = pages.read_word(address + TYPE + more)?;
-    if !kind.has_type(api, class) {
-        // The interpreter's own types are based on no other container.
-        if api.types.has(class) {
+    let metaclass = pages.read_word(class + TYPE + more)?;
+    if pages.read_word(metaclass + TYPE_FLAGS + more)? & IS_TYPE == 0 {
+        return None;
+    }
+    for _ in 0..MOST_BASES {
+        class = pages.read_word(class + TYPE_BASE + more)?;
+        if class == 0 {
             return None;
         }
-        let metaclass = pages.read_word(class + TYPE + more)?;
-        if pages.read_word(metaclass + TYPE_FLAGS + more)? & IS_TYPE == 0 {
-            return None;
-        }
-        let mut steps = 0;
-        while !kind.has_type(api, class) {
-            class = pages.read_word(class + TYPE_BASE + more)?;
-            steps += 1;
-            if class == 0 || steps == MOST_BASES {
-                return None;
-            }
+        if kind.has_type(api, class) {
+            return Some(true);
         }
     }
-    pages.read_word(address + kind.table_offset())
+    None
+}
+
+/// The table of a container.
+pub fn read_table(pages: &Pages, container: u64, kind: Kind) -> Option<u64> {
+    pages.read_word(container + kind.table_offset())
 }
 
 /// Whether something refers to an object: what nothing refers to is kept by the interpreter for the next object of its type,
