@@ -8,7 +8,7 @@ use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
 use crate::python::build;
 use crate::python::frames::{self, Spot};
-use crate::python::{api, ask_for_line, instruction_at, keep_code, line_in_kept, name_of};
+use crate::python::{api, ask_for_line, keep_code, line_in_kept, name_of};
 use crate::spin::{TABLES, allow_quick, forbid_quick};
 
 mod remembered;
@@ -92,7 +92,7 @@ pub struct Place {
     pub stack: Option<u32>,
 }
 
-const ROOM: usize = 1 << 12;
+const ROOM: usize = 1 << 13;
 /// Frames of a stack that are kept; what lies further out is left off.
 const DEEPEST: usize = 128;
 
@@ -255,15 +255,29 @@ fn find_stack(is_compiled: bool) -> Place {
 }
 
 /// Numbers of lines, by the address of the instruction.
-static NUMBERS: Remembered<u32, { 1 << 14 }> = Remembered::new();
+static NUMBERS: Remembered<u32, { 1 << 15 }> = Remembered::new();
 
-/// The stack that the program is in, where each of its instructions is known: where functions call themselves in two places
+/// The number of the line that a frame is at, if that can be remembered.
+#[cold]
+fn number_new_line(frame: u64, instruction: u64) -> Option<u32> {
+    let (number, is_kept) = number_line(frames::spot_in(frame)?);
+    let number = number.filter(|_| is_kept);
+    if number.is_some() {
+        NUMBERS.keep(instruction, place_of_instruction(instruction), number);
+    }
+    number
+}
+
+/// The stack that the program is in, where each of its instructions can be remembered: where functions call themselves in two places
 /// of one line, there are many more stacks of instructions than of lines.
 fn number_known_stack() -> Option<FoundStack> {
     let mut numbers = [0_u32; DEEPEST];
     let (mut depth, mut is_known) = (0, true);
-    frames::walk_instructions(DEEPEST, |instruction| {
-        match NUMBERS.find(instruction, place_of_instruction(instruction)) {
+    frames::walk_instructions(DEEPEST, |frame, instruction| {
+        match NUMBERS
+            .find(instruction, place_of_instruction(instruction))
+            .or_else(|| number_new_line(frame, instruction))
+        {
             Some(number) => numbers[depth] = number,
             None => is_known = false,
         }
@@ -289,16 +303,7 @@ fn number_stack(is_compiled: bool) -> FoundStack {
         let spot = without_line(spot, is_compiled && depth == 0);
         let (number, keeps) = number_line(spot);
         match number {
-            Some(number) => {
-                numbers[depth] = number;
-                if keeps && spot.offset != SOMEWHERE {
-                    let instruction = instruction_at(spot.code, spot.offset);
-                    let place = place_of_instruction(instruction);
-                    if NUMBERS.find(instruction, place).is_none() {
-                        NUMBERS.keep(instruction, place, Some(number));
-                    }
-                }
-            }
+            Some(number) => numbers[depth] = number,
             None => is_whole = false,
         }
         is_kept &= keeps;
@@ -335,7 +340,7 @@ struct KnownStack {
 }
 
 /// Counters of stacks, by the addresses of their instructions.
-static STACK_COUNTERS: Remembered<KnownStack, { 1 << 15 }> = Remembered::new();
+static STACK_COUNTERS: Remembered<KnownStack, { 1 << 16 }> = Remembered::new();
 
 #[inline(always)]
 fn place_of_stack(stack: u64) -> u64 {

@@ -51,11 +51,6 @@ pub fn offset_in(code: u64, instruction: u64) -> i32 {
     instruction.wrapping_sub(code + INSTRUCTIONS.load(Ordering::Relaxed)) as i32
 }
 
-/// The instruction that is so many bytes from the beginning of a code object's instructions.
-pub fn instruction_at(code: u64, offset: i32) -> u64 {
-    (code + INSTRUCTIONS.load(Ordering::Relaxed)).wrapping_add_signed(i64::from(offset))
-}
-
 /// From the beginning of a thread's own copy of a code object's instructions, in bytes.
 ///
 /// The copies are in a list (`_PyCodeArray`), the last of a code object's fixed parts; the first is the original.

@@ -196,18 +196,20 @@ unsafe fn innermost_frame_tried() -> u64 {
 /// innermost frames, `most` of them; 0 before frames have been read with care often enough.
 #[inline]
 pub fn mix_instructions(most: usize) -> u64 {
-    let mut mixed = 0;
-    let are_tried = walk_instructions(most, |instruction| {
-        mixed = mix(mixed, instruction);
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut mixed = 0_u64;
+    let are_tried = walk_instructions(most, |_, instruction| {
+        // Less than is done elsewhere: stacks are deep, and addresses leave the upper bits to the product.
+        mixed = (mixed.rotate_left(26) ^ instruction).wrapping_mul(ODD);
         true
     });
-    if are_tried { mixed | 1 } else { 0 }
+    if are_tried { mix(mixed, 0) | 1 } else { 0 }
 }
 
-/// Visit the addresses of the instructions that the program's frames are at, innermost first, `most` of them or until
-/// `visit` says false; false before frames have been read with care often enough.
+/// Visit the program's frames and the addresses of the instructions that they are at, innermost first, `most` of them or
+/// until `visit` says false; false before frames have been read with care often enough.
 #[inline(always)]
-pub fn walk_instructions(most: usize, mut visit: impl FnMut(u64) -> bool) -> bool {
+pub fn walk_instructions(most: usize, mut visit: impl FnMut(u64, u64) -> bool) -> bool {
     if !IS_TRIED.load(Ordering::Relaxed) {
         return false;
     }
@@ -218,7 +220,7 @@ pub fn walk_instructions(most: usize, mut visit: impl FnMut(u64) -> bool) -> boo
     while frame != 0 && depth < most {
         unsafe {
             if *((frame + owner) as *const u8) < first_foreign_owner {
-                if !visit(*((frame + instruction) as *const u64)) {
+                if !visit(frame, *((frame + instruction) as *const u64)) {
                     break;
                 }
                 depth += 1;
@@ -227,6 +229,20 @@ pub fn walk_instructions(most: usize, mut visit: impl FnMut(u64) -> bool) -> boo
         }
     }
     true
+}
+
+/// The place that a frame of the program is at.
+pub fn spot_in(frame: u64) -> Option<Spot> {
+    let (layout, api) = (LAYOUT.get()?, api()?);
+    let code = unsafe { *((frame + layout.code) as *const u64) } & !TAGS;
+    if !is_code(code, api.types.code, false) {
+        return None;
+    }
+    let instruction = unsafe { *((frame + layout.instruction) as *const u64) };
+    Some(Spot {
+        code,
+        offset: offset_in(layout, frame, code, instruction),
+    })
 }
 
 /// The innermost frame and the address of its instruction, where that frame is the program's.

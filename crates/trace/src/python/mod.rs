@@ -9,5 +9,5 @@ mod lines;
 pub mod objects;
 
 pub use api::{AllocatorTable, Api, ArenaTable, MEM, OBJ, api, find_api};
-pub use code::{instruction_at, keep_code, name_of, read_text};
+pub use code::{keep_code, name_of, read_text};
 pub use lines::{ask_for_line, line_in_kept};
