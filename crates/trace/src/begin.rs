@@ -181,8 +181,12 @@ fn begin() {
     pending::begin_region();
     allocator::install(api);
     allocator::COUNTING.store(true, Ordering::Relaxed);
-    if is_first && !practice::practise(api) {
-        say(State::NoTables);
+    if is_first {
+        if practice::practise(api) {
+            allocator::tell_keys_by_domain();
+        } else {
+            say(State::NoTables);
+        }
     }
     say(State::Began);
 }

@@ -2,14 +2,13 @@
 
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::events::Event;
 use crate::python::build;
-use crate::python::objects::{Kind, is_full_list};
+use crate::python::objects::{Kind, is_full_list, may_be_keys};
 use crate::readable::read_word;
-use crate::record::Place;
-use crate::sites::chain::Steps;
+use crate::record::Noted;
 use crate::sites::scan::{Candidate, Candidates};
 use crate::sites::{Answer, Site, learn};
 use crate::spin::{PARALLEL, TABLES, forbid_quick_while, this_thread};
@@ -22,8 +21,7 @@ pub struct Pending {
     pub block: u64,
     pub candidates: Candidates,
     pub site: Option<Site>,
-    pub steps: Steps,
-    pub place: Place,
+    pub place: Noted,
     /// The number of the request, where its latency is kept.
     pub call: Option<u64>,
 }
@@ -208,8 +206,50 @@ fn settle_in(slot: &mut Kept) {
     if slot.region != REGION.load(Ordering::Relaxed) {
         return;
     }
-    let (candidates, count) = &pending.candidates;
     let is_strict = is_learning();
+    // What still lies on the stack may be the remains of a dictionary, with any word in place of its table.
+    let answer = if pending.kind == Kind::Dict && is_stranger(pending.block) {
+        Answer::Stranger
+    } else {
+        find_container(&pending, is_strict)
+    };
+    if learn(pending.site, answer, is_strict) && !is_strict {
+        let place = pending.place.find();
+        ledger::credit(event_of(pending.kind), place.line, place.stack);
+        if let Some(call) = pending.call {
+            latency::attach(call, event_of(pending.kind));
+        }
+    }
+}
+
+/// How the tables of dictionaries are written: 0 where none was seen, 1 as we know it, 2 otherwise.
+static KEYS: AtomicU8 = AtomicU8::new(0);
+
+fn looks_like_keys(block: u64) -> bool {
+    read_word(block + 8).is_some_and(may_be_keys)
+}
+
+/// Whether the last request for a block that may be a dictionary's table was in the domain of memory.
+pub static KEYS_ASKED_IN_MEM: AtomicBool = AtomicBool::new(false);
+/// Whether a dictionary was seen to get a table of the domain of objects, and of that of memory.
+pub static KEYS_SEEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+/// A dictionary has a new table: that of the last request that may be for one.
+fn note_keys(table: u64) {
+    let is_mem = KEYS_ASKED_IN_MEM.load(Ordering::Relaxed);
+    KEYS_SEEN[usize::from(is_mem)].store(true, Ordering::Relaxed);
+    let is_known = looks_like_keys(table);
+    KEYS.fetch_max(if is_known { 1 } else { 2 }, Ordering::Relaxed);
+}
+
+/// Whether a block that was asked for in the last call can be no dictionary's table: that is written at once.
+fn is_stranger(block: u64) -> bool {
+    KEYS.load(Ordering::Relaxed) == 1 && !looks_like_keys(block)
+}
+
+/// What became of the block of a call: whether one of the containers that were live then has it.
+fn find_container(pending: &Pending, is_strict: bool) -> Answer {
+    let (candidates, count) = &pending.candidates;
     let mut answer = Answer::Other;
     for candidate in &candidates[..*count] {
         let table = read_word(candidate.object + pending.kind.table_offset());
@@ -227,22 +267,16 @@ fn settle_in(slot: &mut Kept) {
             if is_strict && answer == Answer::Grown {
                 confirm(pending.kind);
             }
+            if pending.kind == Kind::Dict {
+                note_keys(pending.block);
+            }
             break;
         }
         if table != Some(candidate.table) {
             answer = Answer::Unclear;
         }
     }
-    if learn(pending.site, answer, &pending.steps, is_strict) && !is_strict {
-        ledger::credit(
-            event_of(pending.kind),
-            pending.place.line,
-            pending.place.stack,
-        );
-        if let Some(call) = pending.call {
-            latency::attach(call, event_of(pending.kind));
-        }
-    }
+    answer
 }
 
 /// What the new items of a list say, where a list that grows asks for them as one that is made does.
@@ -274,6 +308,7 @@ pub fn event_of(kind: Kind) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Place;
 
     #[test]
     fn a_thread_that_ends_leaves_nothing_waiting() {
@@ -283,8 +318,7 @@ mod tests {
                 block: 0,
                 candidates: Candidates::default(),
                 site: None,
-                steps: Steps::default(),
-                place: Place::default(),
+                place: Noted::Found(Place::default()),
                 call: None,
             });
             assert!(WAITING.load(Ordering::Relaxed));

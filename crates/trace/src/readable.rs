@@ -8,27 +8,49 @@ use crate::spin::PARALLEL;
 const PAGE: u64 = 4096;
 
 /// Pages that are readable now, for a scan that asks often: soon they may be none.
-pub struct Pages([Cell<u64>; 64]);
+pub struct Pages {
+    seen: [Cell<u64>; 64],
+    /// Addresses from here to there can be read in any case.
+    known: (u64, u64),
+}
 
 impl Pages {
     /// None is known.
     pub fn new() -> Self {
-        Self([const { Cell::new(u64::MAX) }; 64])
+        Self::beside(0, 0)
+    }
+
+    /// None but those from an address to another.
+    pub fn beside(first: u64, last: u64) -> Self {
+        Self {
+            seen: [const { Cell::new(u64::MAX) }; 64],
+            known: (first, last),
+        }
     }
 
     /// The word at an address, or nothing where it cannot be read.
+    #[inline(always)]
     pub fn read_word(&self, address: u64) -> Option<u64> {
+        let page = address / PAGE;
+        let is_known = self.seen[(page % 64) as usize].get() == page
+            || (self.known.0 <= address && address < self.known.1);
+        if is_known && address.is_multiple_of(8) {
+            return Some(unsafe { std::ptr::read_volatile(address as *const u64) });
+        }
+        self.read_in_new_page(address)
+    }
+
+    #[inline(never)]
+    fn read_in_new_page(&self, address: u64) -> Option<u64> {
         if PARALLEL.load(Ordering::Relaxed) {
+            // No page is kept: another thread may give it back in this moment.
             return read_word(address);
         }
-        let page = address / PAGE;
-        let slot = &self.0[(page % 64) as usize];
-        if slot.get() != page || !address.is_multiple_of(8) {
-            if !can_read(address) {
-                return None;
-            }
-            slot.set(page);
+        if !can_read(address) {
+            return None;
         }
+        let page = address / PAGE;
+        self.seen[(page % 64) as usize].set(page);
         Some(unsafe { std::ptr::read_volatile(address as *const u64) })
     }
 }

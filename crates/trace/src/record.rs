@@ -8,8 +8,12 @@ use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
 use crate::python::build;
 use crate::python::frames::{self, Spot};
-use crate::python::{keep_code, line_of, name_of};
-use crate::spin::{allow_quick, forbid_quick};
+use crate::python::{api, ask_for_line, keep_code, line_in_kept, name_of};
+use crate::spin::{TABLES, allow_quick, forbid_quick};
+
+mod remembered;
+
+use remembered::Remembered;
 
 /// Whether whole stacks are kept.
 pub static STACKS: AtomicBool = AtomicBool::new(false);
@@ -35,31 +39,41 @@ pub fn distrust_compiled_code() {
 #[inline(always)]
 pub fn count_quickly(event: Event) -> bool {
     if STACKS.load(Ordering::Relaxed) {
-        return count_known_stack(event);
+        count_stack(event);
+        return true;
     }
     let instruction = unsafe { frames::innermost_instruction_tried() };
-    match find_counters(instruction) {
-        (known, Some(counts)) if *known == instruction => {
+    match COUNTERS.find(instruction, place_of_instruction(instruction)) {
+        Some(counts) => {
             ledger::add_to(&counts[event as usize]);
             true
         }
-        _ => false,
+        None => false,
     }
 }
 
-/// Count an event in the stack that the program is in, if that is known.
+/// Count an event in the stack that the program is in.
 #[inline(never)]
-fn count_known_stack(event: Event) -> bool {
+fn count_stack(event: Event) {
     let stack = frames::mix_instructions(DEEPEST);
-    match find_stack_counters(stack) {
-        (known, Some(counts)) if *known == stack => {
-            for counts in counts {
-                ledger::add_to(&counts[event as usize]);
-            }
-            true
-        }
-        _ => false,
+    if !count_in_stack(stack, event) {
+        TABLES.hold_once(|| count_in_new_stack(stack, event));
     }
+}
+
+/// Count an event in a stack, by the addresses of its instructions, if that is known.
+#[inline(always)]
+fn count_in_stack(stack: u64, event: Event) -> bool {
+    let Some(KnownStack { of_line, of_stack }) = STACK_COUNTERS.find(stack, place_of_stack(stack))
+    else {
+        return false;
+    };
+    ledger::add_to(&of_line[event as usize]);
+    match of_stack {
+        Some(counts) => ledger::add_to(&counts[event as usize]),
+        None => ledger::refuse_stack(),
+    }
+    true
 }
 
 /// Say whether whole stacks are kept, and latencies.
@@ -78,7 +92,7 @@ pub struct Place {
     pub stack: Option<u32>,
 }
 
-const ROOM: usize = 1 << 12;
+const ROOM: usize = 1 << 13;
 /// Frames of a stack that are kept; what lies further out is left off.
 const DEEPEST: usize = 128;
 
@@ -112,18 +126,45 @@ pub fn find_place_of_request() -> Place {
 }
 
 fn find_place_in(is_compiled: bool) -> Place {
+    note_place_in(is_compiled).find()
+}
+
+/// A place that is looked up when something turns out to have happened there, as long as its code object lives.
+#[derive(Clone, Copy, Debug)]
+pub enum Noted {
+    Spot(Spot),
+    Found(Place),
+}
+
+/// Note where the program is.
+pub fn note_place() -> Noted {
+    note_place_in(false)
+}
+
+fn note_place_in(is_compiled: bool) -> Noted {
     if build::is_free_threaded() {
         frames::compare_with_interpreter();
     }
+    // A stack is another one soon.
     if STACKS.load(Ordering::Relaxed) {
-        return find_stack(is_compiled).0;
+        return Noted::Found(find_stack(is_compiled));
     }
     match frames::innermost() {
-        Some(spot) => Place {
-            line: tell(number_line(without_line(spot, is_compiled))),
-            stack: None,
-        },
-        None => nowhere(),
+        Some(spot) => Noted::Spot(without_line(spot, is_compiled)),
+        None => Noted::Found(nowhere()),
+    }
+}
+
+impl Noted {
+    /// Its numbers in the ledger.
+    pub fn find(self) -> Place {
+        match self {
+            Self::Spot(spot) => Place {
+                line: tell(number_line(spot).0),
+                stack: None,
+            },
+            Self::Found(place) => place,
+        }
     }
 }
 
@@ -152,27 +193,39 @@ fn nowhere() -> Place {
     }
 }
 
-fn number_line(spot: Spot) -> Option<u32> {
+/// The number of a line, and whether it is remembered: its code object is kept.
+fn number_line(spot: Spot) -> (Option<u32>, bool) {
     let (lines, _) = unsafe { &mut *KNOWN.0.get() };
     let hash = mix(spot.code >> 4, spot.offset as u64);
     let slot = &mut lines[(hash >> 20) as usize % ROOM];
     if slot.0 == spot {
-        return Some(slot.1);
+        return (Some(slot.1), true);
     }
-    let (file, function) = name_of(spot.code);
+    let is_kept = keep_code(spot.code);
     let line = match spot.offset {
         SOMEWHERE => 0,
-        offset => line_of(spot.code, offset),
+        offset if is_kept => line_in_kept(spot.code, offset),
+        offset => api().map_or(0, |api| ask_for_line(api, spot.code, offset)),
     };
-    let number = intern_frame(file, function, line)?;
-    if keep_code(spot.code) {
+    let (file, function) = name_of(spot.code);
+    let number = intern_frame(file, function, line);
+    if let (Some(number), true) = (number, is_kept) {
         *slot = (spot, number);
     }
-    Some(number)
+    (number, is_kept)
 }
 
-/// The stack that the program is in, and whether it is remembered: all its code objects are kept.
-fn find_stack(is_compiled: bool) -> (Place, bool) {
+/// A stack that was looked up.
+struct FoundStack {
+    place: Place,
+    /// Whether all of its lines have numbers.
+    is_whole: bool,
+    /// Whether all of its code objects are kept.
+    is_kept: bool,
+}
+
+/// The stack that the program is in.
+fn find_stack(is_compiled: bool) -> Place {
     let mut innermost = None;
     let (mut depth, mut hash) = (0, 0);
     frames::walk(|spot| {
@@ -183,126 +236,175 @@ fn find_stack(is_compiled: bool) -> (Place, bool) {
         depth < DEEPEST
     });
     let Some(innermost) = innermost else {
-        return (nowhere(), false);
+        return nowhere();
     };
     hash |= 1;
-    let line = tell(number_line(innermost));
     let (_, stacks) = unsafe { &mut *KNOWN.0.get() };
     let slot = &mut stacks[(hash >> 20) as usize % ROOM];
     if slot.0 == hash {
-        let stack = Some(slot.1);
-        return (Place { line, stack }, true);
+        return Place {
+            line: tell(number_line(innermost).0),
+            stack: Some(slot.1),
+        };
     }
-    let (stack, is_kept) = number_stack(is_compiled);
-    if let (Some(stack), true) = (stack, is_kept) {
+    let found = number_stack(is_compiled);
+    if let (Some(stack), true) = (found.place.stack, found.is_kept) {
         *slot = (hash, stack);
     }
-    (Place { line, stack }, is_kept)
+    found.place
 }
 
-/// Return the number of the stack, and whether it may be remembered by its code objects.
+/// Numbers of lines, by the address of the instruction.
+static NUMBERS: Remembered<u32, { 1 << 15 }> = Remembered::new();
+
+/// The number of the line that a frame is at, if that can be remembered.
 #[cold]
-fn number_stack(is_compiled: bool) -> (Option<u32>, bool) {
+fn number_new_line(frame: u64, instruction: u64) -> Option<u32> {
+    let (number, is_kept) = number_line(frames::spot_in(frame)?);
+    let number = number.filter(|_| is_kept);
+    if number.is_some() {
+        NUMBERS.keep(instruction, place_of_instruction(instruction), number);
+    }
+    number
+}
+
+/// The stack that the program is in, where each of its instructions can be remembered: where functions call themselves in two places
+/// of one line, there are many more stacks of instructions than of lines.
+fn number_known_stack() -> Option<FoundStack> {
+    let mut numbers = [0_u32; DEEPEST];
+    let (mut depth, mut is_known) = (0, true);
+    frames::walk_instructions(DEEPEST, |frame, instruction| {
+        match NUMBERS
+            .find(instruction, place_of_instruction(instruction))
+            .or_else(|| number_new_line(frame, instruction))
+        {
+            Some(number) => numbers[depth] = number,
+            None => is_known = false,
+        }
+        depth += 1;
+        is_known
+    });
+    (is_known && depth > 0).then(|| FoundStack {
+        place: Place {
+            line: Line::Known(numbers[0]),
+            stack: intern_stack(&numbers[..depth]),
+        },
+        is_whole: true,
+        is_kept: true,
+    })
+}
+
+/// Look up the stack that the program is in, line by line.
+#[cold]
+fn number_stack(is_compiled: bool) -> FoundStack {
     let mut numbers = [0_u32; DEEPEST];
     let (mut depth, mut is_kept, mut is_whole) = (0, true, true);
     frames::walk(|spot| {
-        match number_line(without_line(spot, is_compiled && depth == 0)) {
+        let spot = without_line(spot, is_compiled && depth == 0);
+        let (number, keeps) = number_line(spot);
+        match number {
             Some(number) => numbers[depth] = number,
             None => is_whole = false,
         }
-        is_kept &= keep_code(spot.code);
+        is_kept &= keeps;
         depth += 1;
         is_whole && depth < DEEPEST
     });
-    (
-        is_whole.then(|| intern_stack(&numbers[..depth])).flatten(),
+    let place = match depth {
+        0 => nowhere(),
+        _ => Place {
+            line: tell((is_whole || depth > 1).then(|| numbers[0])),
+            stack: is_whole.then(|| intern_stack(&numbers[..depth])).flatten(),
+        },
+    };
+    FoundStack {
+        place,
+        is_whole: is_whole && depth > 0,
         is_kept,
-    )
+    }
 }
 
-/// Counters of lines that events happened in lately, by the address of the instruction.
-struct Counters(UnsafeCell<[(u64, Option<&'static Counts>); ROOM]>);
+/// Counters of lines, by the address of the instruction.
+static COUNTERS: Remembered<&'static Counts, { 1 << 14 }> = Remembered::new();
 
-// Used under the lock of the slow path only.
-unsafe impl Sync for Counters {}
-
-static COUNTERS: Counters = Counters(UnsafeCell::new([(0, None); ROOM]));
-
-fn find_counters(instruction: u64) -> &'static mut (u64, Option<&'static Counts>) {
-    let counters = unsafe { &mut *COUNTERS.0.get() };
-    &mut counters[((instruction >> 1) ^ (instruction >> 13)) as usize % ROOM]
+#[inline(always)]
+fn place_of_instruction(instruction: u64) -> u64 {
+    (instruction >> 1) ^ (instruction >> 15)
 }
 
-/// Counters of the line and the stack, of stacks that events happened in lately, by the addresses of their instructions.
-struct StackCounters(UnsafeCell<[KnownStack; ROOM]>);
+/// Counters of a stack and of its innermost line; for some stacks there was no room.
+#[derive(Clone, Copy)]
+struct KnownStack {
+    of_line: &'static Counts,
+    of_stack: Option<&'static Counts>,
+}
 
-type KnownStack = (u64, Option<[&'static Counts; 2]>);
+/// Counters of stacks, by the addresses of their instructions.
+static STACK_COUNTERS: Remembered<KnownStack, { 1 << 16 }> = Remembered::new();
 
-// Used under the lock of the slow path only.
-unsafe impl Sync for StackCounters {}
-
-static STACK_COUNTERS: StackCounters = StackCounters(UnsafeCell::new([(0, None); ROOM]));
-
-fn find_stack_counters(stack: u64) -> &'static mut KnownStack {
-    let counters = unsafe { &mut *STACK_COUNTERS.0.get() };
-    &mut counters[(stack >> 20) as usize % ROOM]
+#[inline(always)]
+fn place_of_stack(stack: u64) -> u64 {
+    stack >> 20
 }
 
 /// Count an event where the program is.
 #[inline(always)]
 pub fn count_here(event: Event) {
-    if PLAIN.load(Ordering::Relaxed) && STACKS.load(Ordering::Relaxed) {
-        if count_known_stack(event) {
+    if !PLAIN.load(Ordering::Relaxed) {
+        count_slowly(event);
+    } else if STACKS.load(Ordering::Relaxed) {
+        let stack = frames::mix_instructions(DEEPEST);
+        if count_in_stack(stack, event) {
             allow_quick();
-            return;
+        } else {
+            count_in_new_stack(stack, event);
         }
-    } else if PLAIN.load(Ordering::Relaxed) {
+    } else {
         let instruction = frames::innermost_instruction();
-        if let (known, Some(counts)) = find_counters(instruction)
-            && *known == instruction
-        {
-            ledger::add_to(&counts[event as usize]);
-            allow_quick();
-            return;
+        match COUNTERS.find(instruction, place_of_instruction(instruction)) {
+            Some(counts) => {
+                ledger::add_to(&counts[event as usize]);
+                allow_quick();
+            }
+            None => count_in_new_line(event),
         }
     }
-    count_and_remember(event);
 }
 
 #[cold]
 #[inline(never)]
-fn count_and_remember(event: Event) {
+fn count_in_new_line(event: Event) {
     let place = count_slowly(event);
-    // What found no room is not looked up again: each time that is told.
-    let is_known = matches!(place.line, Line::Known(_));
-    if !PLAIN.load(Ordering::Relaxed) || !is_known {
-        return;
-    }
-    if STACKS.load(Ordering::Relaxed) {
-        if place.stack.is_some() {
-            remember_stack();
-        }
-        return;
-    }
-    // Known by now, unless its code object could not be kept: another may get that address.
-    if let Some((Spot { code, .. }, instruction)) = frames::innermost_with_instruction()
-        && let Line::Known(line) = find_place().line
+    // What found no room is not looked up again: each time that is told. Known by now, unless its code object could not
+    // be kept: another may get that address.
+    if let Line::Known(line) = place.line
+        && let Some((Spot { code, .. }, instruction)) = frames::innermost_with_instruction()
         && keep_code(code)
     {
-        *find_counters(instruction) = (instruction, ledger::counts_of(line));
+        let place = place_of_instruction(instruction);
+        COUNTERS.keep(instruction, place, ledger::counts_of(line));
     }
 }
 
-fn remember_stack() {
-    let stack = frames::mix_instructions(DEEPEST);
-    let (place, is_kept) = find_stack(false);
-    if let (Line::Known(line), Some(number)) = (place.line, place.stack)
-        && let (Some(of_line), Some(of_stack)) =
-            (ledger::counts_of(line), ledger::counts_of_stack(number))
-        && is_kept
+/// Count an event in the stack that the program is in; `stack` mixes the addresses of its instructions, or is 0.
+#[cold]
+#[inline(never)]
+fn count_in_new_stack(stack: u64, event: Event) {
+    let found = number_known_stack().unwrap_or_else(|| number_stack(false));
+    let Place {
+        line,
+        stack: number,
+    } = found.place;
+    ledger::credit(event, line, number);
+    if let Line::Known(line) = line
+        && let Some(of_line) = ledger::counts_of(line)
+        && found.is_whole
+        && found.is_kept
         && stack != 0
     {
-        *find_stack_counters(stack) = (stack, Some([of_line, of_stack]));
+        let of_stack = number.and_then(ledger::counts_of_stack);
+        let known = KnownStack { of_line, of_stack };
+        STACK_COUNTERS.keep(stack, place_of_stack(stack), Some(known));
     }
 }
 

@@ -3,6 +3,8 @@
 use std::arch::naked_asm;
 use std::ffi::c_void;
 use std::mem::offset_of;
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(target_arch = "x86_64")]
 use super::HOT;
@@ -104,21 +106,43 @@ entries! {
 /// Sizes in bytes of small blocks that may be the table of a container: of a dictionary, in the domain of memory also
 /// of a set.
 #[cfg(target_arch = "x86_64")]
-const fn list_tables(is_mem: bool) -> [bool; 513] {
-    let mut tables = [false; 513];
+const fn list_tables(is_mem: bool) -> [AtomicBool; 513] {
+    let mut tables = [const { AtomicBool::new(false) }; 513];
     let mut size = 8;
     while size <= 512 {
-        tables[size] =
-            SMALL_KEYS >> (size / 8 - 1) & 1 == 1 || (is_mem && (size == 256 || size == 512));
+        tables[size] = AtomicBool::new(is_small_keys(size) || (is_mem && is_small_set(size)));
         size += 8;
     }
     tables
 }
 
 #[cfg(target_arch = "x86_64")]
-static OBJ_TABLES: [bool; 513] = list_tables(false);
+const fn is_small_keys(size: usize) -> bool {
+    SMALL_KEYS >> (size / 8 - 1) & 1 == 1
+}
+
 #[cfg(target_arch = "x86_64")]
-static MEM_TABLES: [bool; 513] = list_tables(true);
+const fn is_small_set(size: usize) -> bool {
+    size == 256 || size == 512
+}
+
+#[cfg(target_arch = "x86_64")]
+static OBJ_TABLES: [AtomicBool; 513] = list_tables(false);
+#[cfg(target_arch = "x86_64")]
+static MEM_TABLES: [AtomicBool; 513] = list_tables(true);
+
+/// Tables of dictionaries are never in this domain.
+#[cfg(target_arch = "x86_64")]
+pub fn leave_keys_out(is_mem: bool) {
+    let tables = if is_mem { &MEM_TABLES } else { &OBJ_TABLES };
+    for size in (8..=512).step_by(8).filter(|size| is_small_keys(*size)) {
+        tables[size].store(is_mem && is_small_set(size), Ordering::Relaxed);
+    }
+}
+
+/// Tables of dictionaries are never in this domain.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn leave_keys_out(_is_mem: bool) {}
 
 /// `malloc`, by hand: of most requests nothing is left to do but to see that they are no event, and a compiler saves and
 /// restores for the few that are.

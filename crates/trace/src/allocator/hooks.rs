@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{HOT, Hot, slow};
 use crate::latency::Way;
-use crate::pending::WAITING;
+use crate::pending::{KEYS_ASKED_IN_MEM, WAITING};
 use crate::python::AllocatorTable;
 use crate::python::objects::{Kind, SMALL_KEYS, is_keys_size, is_new_list_size, is_set_size};
 
@@ -121,7 +121,8 @@ unsafe fn look_at_made<W: Watch>(
     } else {
         (is_keys_size(size as u64), is_set_size(size as u64))
     };
-    if is_keys {
+    if is_keys && hot.keys[usize::from(is_mem)].load(Relaxed) {
+        KEYS_ASKED_IN_MEM.store(is_mem, Relaxed);
         watch.table_made(Kind::Dict, block, at);
     } else if is_mem && is_set {
         watch.table_made(Kind::Set, block, at);

@@ -30,6 +30,8 @@ pub struct Hot {
     pub map_word: AtomicU64,
     /// What is put before each block when it is watched for overruns.
     pub padding: AtomicUsize,
+    /// Whether tables of dictionaries may be in the domain of objects, and in that of memory.
+    pub keys: [AtomicBool; 2],
 }
 
 const NOTHING: AllocatorTable = AllocatorTable {
@@ -55,6 +57,7 @@ pub static mut HOT: Hot = Hot {
     arena_size: AtomicUsize::new(0),
     map_word: AtomicU64::new(0),
     padding: AtomicUsize::new(0),
+    keys: [const { AtomicBool::new(true) }; 2],
 };
 
 /// The interpreter that was there first.
@@ -115,6 +118,22 @@ pub fn look_at_pools(api: &Api) -> bool {
 pub fn sees_maps() -> bool {
     let hot = &raw const HOT;
     unsafe { (*hot).map_word.load(Ordering::Relaxed) != 0 }
+}
+
+/// The interpreter asks for the tables of all dictionaries in one domain, since one function gives them back: once it is
+/// known in which, no request in the other is taken for one.
+pub fn tell_keys_by_domain() {
+    let hot = &raw const HOT;
+    let seen = pending::KEYS_SEEN
+        .each_ref()
+        .map(|seen| seen.load(Ordering::Relaxed));
+    // Where threads run at the same time, another's request may have come between.
+    if PARALLEL.load(Ordering::Relaxed) || seen[0] == seen[1] {
+        return;
+    }
+    let is_mem = seen[0];
+    unsafe { (*hot).keys[usize::from(is_mem)].store(false, Ordering::Relaxed) };
+    entry::leave_keys_out(is_mem);
 }
 
 /// Our entries for the domains of objects and of memory.

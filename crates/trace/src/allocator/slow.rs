@@ -13,11 +13,12 @@ use crate::python::api;
 use crate::python::build::{is_free_threaded, widened};
 use crate::python::objects::{Kind, LIST_HEAD};
 use crate::readable::{can_read, read_word};
-use crate::record::{count_here, count_quickly, find_place, find_place_of_request};
-use crate::sites::chain::{Steps, unwind};
+use crate::record::{
+    Noted, count_here, count_quickly, find_place, find_place_of_request, note_place,
+};
 use crate::sites::scan::{Candidates, find_containers};
 use crate::sites::{Answer, Site, Verdict, classify, learn, recall};
-use crate::spin::{TABLES, is_quick};
+use crate::spin::{PARALLEL, TABLES, is_quick};
 
 /// Arenas that were mapped in the call that is under way.
 static ARENAS: AtomicU32 = AtomicU32::new(0);
@@ -158,12 +159,7 @@ fn classify_table(kind: Kind, block: u64, at: u64) {
 fn ask(kind: Kind, block: u64, at: u64, site: Option<Site>) {
     note_asked();
     let candidates = find_containers(at, kind, None);
-    wait(kind, block, candidates, site, unwind_for(site, at));
-}
-
-/// The steps that are needed to learn from a call.
-fn unwind_for(site: Option<Site>, at: u64) -> Steps {
-    site.map_or_else(Steps::default, |site| unwind(at, site.callers()))
+    wait(kind, block, candidates, site);
 }
 
 /// A block that may be a table was returned in a request that began and ended then: the
@@ -183,7 +179,7 @@ pub fn table_made_in(kind: Kind, block: u64, at: u64, (begin, end): (u64, u64)) 
             note_asked();
             let candidates = find_containers(at, kind, None);
             moving = candidates;
-            wait(kind, block, candidates, site, unwind_for(site, at));
+            wait(kind, block, candidates, site);
         }
     });
     if moving.1 > 0 {
@@ -219,16 +215,26 @@ fn note_asked() {
     }
 }
 
-fn wait(kind: Kind, block: u64, candidates: Candidates, site: Option<Site>, steps: Steps) {
+fn wait(kind: Kind, block: u64, candidates: Candidates, site: Option<Site>) {
     pending::wait_for(Pending {
         kind,
         block,
         candidates,
         site,
-        steps,
-        place: find_place(),
+        place: note_here(),
         call: latency::current(),
     });
+}
+
+/// Note where the program is until the next call. What is given back is looked at until then, so that the place is there
+/// still; where that is not so, it is looked up now.
+fn note_here() -> Noted {
+    let is_watched = !PARALLEL.load(Relaxed) && api().is_some_and(super::is_in_place);
+    if is_watched {
+        note_place()
+    } else {
+        Noted::Found(find_place())
+    }
 }
 
 /// What is known of a reallocation before it happens.
@@ -266,15 +272,13 @@ fn classify_realloc(old: u64, at: u64) -> Realloc {
 fn ask_about_list(old: u64, at: u64, site: Option<Site>) -> Realloc {
     note_asked();
     let candidates = find_containers(at, Kind::List, Some(old));
-    let steps = unwind_for(site, at);
     if old == 0 {
-        let place = find_place();
+        let place = note_here();
         pending::prepare(Pending {
             kind: Kind::List,
             block: 0,
             candidates,
             site,
-            steps,
             place,
             call: None,
         });
@@ -288,7 +292,7 @@ fn ask_about_list(old: u64, at: u64, site: Option<Site>) -> Realloc {
     if is_learning() && answer == Answer::Grown {
         pending::confirm(Kind::List);
     }
-    if learn(site, answer, &steps, is_learning()) {
+    if learn(site, answer, is_learning()) {
         count(Event::ListResize);
     }
     Realloc::Done

@@ -137,6 +137,13 @@ pub fn add_to(counter: &AtomicU64) {
     }
 }
 
+/// An event in a stack for which there is no room.
+pub fn refuse_stack() {
+    if let Some(header) = header() {
+        header.stacks_refused.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Add one to a counter that other processes may add to as well.
 ///
 /// Where no other is there, and none was forked, an instruction that is not locked does: it is one, so that

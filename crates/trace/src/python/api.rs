@@ -107,9 +107,15 @@ pub struct Types {
 }
 
 impl Types {
-    /// Whether a type is one of these.
-    #[inline]
-    pub fn has(&self, class: u64) -> bool {
+    /// From the first of these to the last: all of this can be read as long as the program runs.
+    pub fn range(&self) -> (u64, u64) {
+        let all = self.all();
+        let (first, last) = (all.iter().min(), all.iter().max());
+        (first.copied().unwrap_or(0), last.copied().unwrap_or(0))
+    }
+
+    #[inline(always)]
+    fn all(&self) -> [u64; 9] {
         let Self {
             object,
             code,
@@ -121,7 +127,13 @@ impl Types {
             text,
             bytes,
         } = *self;
-        [text, tuple, code, dict, list, bytes, set, frozenset, object].contains(&class)
+        [text, tuple, code, dict, list, bytes, set, frozenset, object]
+    }
+
+    /// Whether a type is one of these.
+    #[inline]
+    pub fn has(&self, class: u64) -> bool {
+        self.all().contains(&class)
     }
 }
 
@@ -144,6 +156,8 @@ functions! {
     get_system = c"PySys_GetObject": fn(*const c_char) -> u64;
     is_true = c"PyObject_IsTrue": fn(u64) -> c_int;
     get_attribute = c"PyObject_GetAttrString": fn(u64, *const c_char) -> u64;
+    bytes_text = c"PyBytes_AsString": fn(u64) -> *const u8;
+    bytes_size = c"PyBytes_Size": fn(u64) -> isize;
     text_bytes = c"PyUnicode_AsUTF8AndSize": fn(u64, *mut isize) -> *const u8;
     leave_interpreter = c"PyEval_SaveThread": fn() -> u64;
     enter_interpreter = c"PyEval_RestoreThread": fn(u64);

@@ -1,9 +1,9 @@
 //! Code objects: their names and lines.
 
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{api, build::widened};
+use super::build::{is_free_threaded, widened};
+use super::{api, lines};
 use crate::ledger::NO_TEXT;
 
 /// Where a code object has its file's and its own name, and its instructions; 0 before [`find_offsets`].
@@ -29,11 +29,12 @@ pub fn find_offsets() -> bool {
             let value = (api.get_attribute)(code, name.as_ptr());
             let found = (16..fixed)
                 .step_by(8)
-                .find(|offset| *((code + offset) as *const u64) == value);
+                .find(|offset| value != 0 && *((code + offset) as *const u64) == value);
             (api.decref)(value);
             found
         };
         let offsets = (find(c"co_filename"), find(c"co_name"));
+        lines::set_table(find(c"co_linetable").unwrap_or(0));
         (api.decref)(code);
         let (Some(file), Some(name)) = offsets else {
             return false;
@@ -50,19 +51,13 @@ pub fn offset_in(code: u64, instruction: u64) -> i32 {
     instruction.wrapping_sub(code + INSTRUCTIONS.load(Ordering::Relaxed)) as i32
 }
 
-/// The same for an instruction in a thread's own copy of them.
+/// From the beginning of a thread's own copy of a code object's instructions, in bytes.
 ///
 /// The copies are in a list (`_PyCodeArray`), the last of a code object's fixed parts; the first is the original.
 pub fn offset_in_copy(code: u64, copy: i32, instruction: u64) -> i32 {
     let read = |place: u64| unsafe { *(place as *const u64) };
     let copies = read(code + INSTRUCTIONS.load(Ordering::Relaxed) - 8);
     instruction.wrapping_sub(read(copies + 8 + 8 * copy as u64)) as i32
-}
-
-/// The line of an instruction; 0 where it has no line.
-pub fn line_of(code: u64, offset: i32) -> u32 {
-    let line = api().map_or(0, |api| unsafe { (api.code_line)(code, offset as c_int) });
-    u32::try_from(line).unwrap_or(0)
 }
 
 /// The file and the function of a code object.
@@ -93,6 +88,12 @@ pub fn read_text(text: u64) -> &'static [u8] {
     }
 }
 
+/// Whether nothing refers to an object any more.
+fn is_being_given_back(object: u64) -> bool {
+    // The count comes first, or after the two words of the list of all objects.
+    !is_free_threaded() && unsafe { *((object + widened()) as *const u32) } == 0
+}
+
 const ROOM: usize = 1 << 15;
 /// Code objects that are kept alive, so that their addresses stay theirs.
 static KEPT: [AtomicU64; ROOM] = [const { AtomicU64::new(0) }; ROOM];
@@ -100,7 +101,8 @@ static KEPT_COUNT: AtomicU32 = AtomicU32::new(0);
 /// A program that makes code without end must not grow by it.
 const MOST_KEPT: u32 = 1 << 14;
 
-/// Keep a code object alive; false when there are too many, and what is known of it must not be remembered.
+/// Keep a code object alive; false when there are too many or it is too late, and what is known of it must not be
+/// remembered.
 pub fn keep_code(code: u64) -> bool {
     let begin = (code >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize;
     for step in 0..ROOM {
@@ -108,7 +110,7 @@ pub fn keep_code(code: u64) -> bool {
         match slot.load(Ordering::Relaxed) {
             there if there == code => return true,
             0 => {
-                if KEPT_COUNT.load(Ordering::Relaxed) >= MOST_KEPT {
+                if KEPT_COUNT.load(Ordering::Relaxed) >= MOST_KEPT || is_being_given_back(code) {
                     return false;
                 }
                 let Some(api) = api() else { return false };

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use super::{api, build::widened, code, layout::Layout};
+use super::{api, ask_for_line, build::widened, code, layout::Layout};
 use crate::ledger::mix;
 use crate::readable::can_read;
 use crate::spin::forbid_quick;
@@ -196,23 +196,53 @@ unsafe fn innermost_frame_tried() -> u64 {
 /// innermost frames, `most` of them; 0 before frames have been read with care often enough.
 #[inline]
 pub fn mix_instructions(most: usize) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut mixed = 0_u64;
+    let are_tried = walk_instructions(most, |_, instruction| {
+        // Less than is done elsewhere: stacks are deep, and addresses leave the upper bits to the product.
+        mixed = (mixed.rotate_left(26) ^ instruction).wrapping_mul(ODD);
+        true
+    });
+    if are_tried { mix(mixed, 0) | 1 } else { 0 }
+}
+
+/// Visit the program's frames and the addresses of the instructions that they are at, innermost first, `most` of them or
+/// until `visit` says false; false before frames have been read with care often enough.
+#[inline(always)]
+pub fn walk_instructions(most: usize, mut visit: impl FnMut(u64, u64) -> bool) -> bool {
     if !IS_TRIED.load(Ordering::Relaxed) {
-        return 0;
+        return false;
     }
     let [instruction, previous, owner] = [&QUICK.instruction, &QUICK.previous, &QUICK.owner]
         .map(|offset| offset.load(Ordering::Relaxed));
     let first_foreign_owner = QUICK.first_foreign_owner.load(Ordering::Relaxed);
-    let (mut frame, mut depth, mut mixed) = (unsafe { innermost_frame_tried() }, 0, 0);
+    let (mut frame, mut depth) = (unsafe { innermost_frame_tried() }, 0);
     while frame != 0 && depth < most {
         unsafe {
             if *((frame + owner) as *const u8) < first_foreign_owner {
-                mixed = mix(mixed, *((frame + instruction) as *const u64));
+                if !visit(frame, *((frame + instruction) as *const u64)) {
+                    break;
+                }
                 depth += 1;
             }
             frame = *((frame + previous) as *const u64);
         }
     }
-    mixed | 1
+    true
+}
+
+/// The place that a frame of the program is at.
+pub fn spot_in(frame: u64) -> Option<Spot> {
+    let (layout, api) = (LAYOUT.get()?, api()?);
+    let code = unsafe { *((frame + layout.code) as *const u64) } & !TAGS;
+    if !is_code(code, api.types.code, false) {
+        return None;
+    }
+    let instruction = unsafe { *((frame + layout.instruction) as *const u64) };
+    Some(Spot {
+        code,
+        offset: offset_in(layout, frame, code, instruction),
+    })
 }
 
 /// The innermost frame and the address of its instruction, where that frame is the program's.
@@ -331,7 +361,7 @@ pub fn compare_with_interpreter() {
     let line = u32::try_from(unsafe { frame_line(frame) }).unwrap_or(0);
     let instruction = read(frame + layout.instruction);
     let offset = offset_in(layout, frame, code, instruction);
-    if told != code || code::line_of(code, offset) != line {
+    if told != code || ask_for_line(api, code, offset) != line {
         MISREAD.fetch_add(1, Ordering::Relaxed);
     }
 }

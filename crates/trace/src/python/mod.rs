@@ -5,7 +5,9 @@ pub mod build;
 mod code;
 pub mod frames;
 pub mod layout;
+mod lines;
 pub mod objects;
 
 pub use api::{AllocatorTable, Api, ArenaTable, MEM, OBJ, api, find_api};
-pub use code::{keep_code, line_of, name_of, read_text};
+pub use code::{keep_code, name_of, read_text};
+pub use lines::{ask_for_line, line_in_kept};

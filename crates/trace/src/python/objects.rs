@@ -1,7 +1,7 @@
 //! Lists, dictionaries and sets as they lie in memory (`Include/cpython/*object.h`, the same from 3.11 to 3.15).
 
+use super::Api;
 use super::build::{is_free_threaded, widened};
-use super::{Api, api};
 use crate::readable::{Pages, read_word};
 
 /// A container whose table the allocator serves.
@@ -42,30 +42,59 @@ impl Kind {
     }
 }
 
-/// The table of the object at an address, if it is a container of that kind.
-pub fn read_table(pages: &Pages, address: u64, kind: Kind) -> Option<u64> {
-    let api = api()?;
+/// The class of the object at an address, if there is one.
+#[inline(always)]
+pub fn read_class(pages: &Pages, address: u64) -> Option<u64> {
+    pages.read_word(address + TYPE + widened())
+}
+
+/// Whether objects of a class are containers of a kind; `class` may be any word.
+pub fn is_class_of(api: &Api, pages: &Pages, class: u64, kind: Kind) -> bool {
+    if kind.has_type(api, class) {
+        return true;
+    }
+    // The interpreter's own types are based on no other container.
+    if api.types.has(class) {
+        return false;
+    }
+    is_based_on(api, pages, class, kind).unwrap_or(false)
+}
+
+fn is_based_on(api: &Api, pages: &Pages, mut class: u64, kind: Kind) -> Option<bool> {
     let more = widened();
-    let mut class = pages.read_word(address + TYPE + more)?;
-    if !kind.has_type(api, class) {
-        // The interpreter's own types are based on no other container.
-        if api.types.has(class) {
+    let metaclass = pages.read_word(class + TYPE + more)?;
+    if pages.read_word(metaclass + TYPE_FLAGS + more)? & IS_TYPE == 0 {
+        return None;
+    }
+    for _ in 0..MOST_BASES {
+        class = pages.read_word(class + TYPE_BASE + more)?;
+        if class == 0 {
             return None;
         }
-        let metaclass = pages.read_word(class + TYPE + more)?;
-        if pages.read_word(metaclass + TYPE_FLAGS + more)? & IS_TYPE == 0 {
-            return None;
-        }
-        let mut steps = 0;
-        while !kind.has_type(api, class) {
-            class = pages.read_word(class + TYPE_BASE + more)?;
-            steps += 1;
-            if class == 0 || steps == MOST_BASES {
-                return None;
-            }
+        if kind.has_type(api, class) {
+            return Some(true);
         }
     }
-    pages.read_word(address + kind.table_offset())
+    None
+}
+
+/// The table of a container.
+pub fn read_table(pages: &Pages, container: u64, kind: Kind) -> Option<u64> {
+    pages.read_word(container + kind.table_offset())
+}
+
+/// Whether something refers to an object: what nothing refers to is kept by the interpreter for the next object of its type,
+/// which then has another table.
+///
+/// Its count of references is 0 then or, from 3.13 on, the address of the next such object lies in place of it. In a count the
+/// upper half is 0 but for flags in its last two bytes (`Include/refcount.h`).
+pub fn is_referred_to(pages: &Pages, address: u64) -> bool {
+    if is_free_threaded() {
+        return true;
+    }
+    pages
+        .read_word(address + widened())
+        .is_some_and(|count| count as u32 != 0 && (count >> 32) as u16 == 0)
 }
 
 /// Whether a list's room is what its items say, so that they are no remains of another list's.
@@ -132,6 +161,22 @@ const fn keys_sizes(log: u32) -> [u64; 2] {
         };
     let entries = (places << 1) / 3;
     [32 + index + entries * 16, 32 + index + entries * 24]
+}
+
+/// Whether the second word of a block may be that of a table of keys that is in use.
+///
+/// Its bytes are the logarithms of the number of places and of the bytes of the index, and one of three kinds of entries
+/// (`struct _dictkeysobject`).
+pub fn may_be_keys(second: u64) -> bool {
+    let [places, index, kind, ..] = second.to_le_bytes();
+    let width = match places {
+        3..8 => 0,
+        8..16 => 1,
+        16..32 => 2,
+        32..64 => 3,
+        _ => return false,
+    };
+    index == places + width && kind <= 2
 }
 
 /// Sizes below this are looked up.
@@ -206,6 +251,25 @@ mod tests {
             .map(|n| n * 8)
             .collect();
         assert_eq!(small, [120, 160, 208, 288, 400]);
+    }
+
+    #[test]
+    fn a_table_of_keys_is_told_by_how_its_second_word_is_written() {
+        assert!(may_be_keys(0x0001_0303));
+        assert!(may_be_keys(0x0000_0908));
+        assert!(may_be_keys(0x1234_5678_0002_1210));
+        // A type, a word of the collector's, nothing; other widths of the index, other entries.
+        for word in [
+            0x7fff_f7d5_e8a0,
+            0x5555_5574_1b12,
+            0,
+            0x0808,
+            0x0a08,
+            0x0001_0403,
+            0x0003_0303,
+        ] {
+            assert!(!may_be_keys(word), "{word:x}");
+        }
     }
 
     #[test]

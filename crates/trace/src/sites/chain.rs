@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 pub const MOST_LEVELS: usize = 6;
 
 /// From each return address on the stack to that of its caller, in bytes; 0 where it is not known.
-pub type Steps = [u32; MOST_LEVELS];
+type Steps = [u32; MOST_LEVELS];
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -28,8 +28,14 @@ struct Walk {
     most: usize,
 }
 
+/// From the return address of a caller of the hook on the stack to that of its own caller, in bytes; 0 where that is not
+/// known. The hook's own return address, which is that of caller 0, is at `at`.
+pub fn find_step(at: u64, caller: usize) -> u32 {
+    unwind(at, caller + 1)[caller]
+}
+
 /// Unwind from here to the callers of the hook whose return address is at `at`, for so many steps: 1 to [`MOST_LEVELS`].
-pub fn unwind(at: u64, most: usize) -> Steps {
+fn unwind(at: u64, most: usize) -> Steps {
     let mut walk = Walk {
         at,
         found: 0,

@@ -1,6 +1,9 @@
 //! Containers that are live where the allocator was called: their addresses are in registers or on the stack.
 
-use crate::python::objects::{Kind, has_sound_items, read_table};
+use crate::python::objects::{
+    Kind, has_sound_items, is_class_of, is_referred_to, read_class, read_table,
+};
+use crate::python::{Api, api};
 use crate::readable::{Pages, can_read};
 
 /// A container, and its table before the call.
@@ -82,12 +85,26 @@ fn read_registers(here: &mut Registers) -> u64 {
 pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
     let mut registers = Registers::default();
     let stack = read_registers(&mut registers);
+    scan(&registers, stack, at, kind, wanted)
+}
+
+/// Look through registers, and the stack from `stack` on: what the scan itself keeps lies below.
+#[inline(never)]
+fn scan(registers: &Registers, stack: u64, at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
     let mut found: Candidates = Default::default();
-    let pages = Pages::new();
+    let Some(api) = api() else { return found };
+    let (first, last) = api.types.range();
+    let mut search = Search {
+        api,
+        pages: Pages::beside(first, last),
+        kind,
+        wanted,
+        strangers: [0; 32],
+    };
     let mut considered = Considered([0; 64]);
-    for word in registers {
+    for word in *registers {
         if considered.is_new(word) {
-            consider(&pages, word, kind, wanted, &mut found);
+            search.consider(word, &mut found);
         }
     }
     let mut place = stack & !7;
@@ -98,32 +115,60 @@ pub fn find_containers(at: u64, kind: Kind, wanted: Option<u64>) -> Candidates {
         }
         let word = unsafe { std::ptr::read_volatile(place as *const u64) };
         if word.is_multiple_of(16) && considered.is_new(word) {
-            consider(&pages, word, kind, wanted, &mut found);
+            search.consider(word, &mut found);
         }
         place += 8;
     }
     found
 }
 
-fn consider(pages: &Pages, word: u64, kind: Kind, wanted: Option<u64>, found: &mut Candidates) {
-    if !word.is_multiple_of(16) || !(1 << 16..1 << 47).contains(&word) || found.1 == MOST_CANDIDATES
-    {
-        return;
+/// What is looked for in one scan.
+struct Search {
+    api: &'static Api,
+    pages: Pages,
+    kind: Kind,
+    wanted: Option<u64>,
+    /// Words in place of classes that are none, or classes of other objects.
+    strangers: [u64; 32],
+}
+
+impl Search {
+    fn consider(&mut self, word: u64, found: &mut Candidates) {
+        if !word.is_multiple_of(16)
+            || !(1 << 16..1 << 47).contains(&word)
+            || found.1 == MOST_CANDIDATES
+        {
+            return;
+        }
+        let Some(class) = read_class(&self.pages, word) else {
+            return;
+        };
+        let slot = (class >> 4 ^ class >> 9) as usize % self.strangers.len();
+        if self.strangers[slot] == class {
+            return;
+        }
+        if !is_class_of(self.api, &self.pages, class, self.kind) {
+            self.strangers[slot] = class;
+            return;
+        }
+        if let Some(table) = self.read_live_table(word) {
+            let is_known = found.0[..found.1].iter().any(|known| known.object == word);
+            if !is_known {
+                found.0[found.1] = Candidate {
+                    object: word,
+                    table,
+                };
+                found.1 += 1;
+            }
+        }
     }
-    if found.0[..found.1].iter().any(|known| known.object == word) {
-        return;
+
+    /// The table of a container, where it is one that is looked for.
+    fn read_live_table(&self, container: u64) -> Option<u64> {
+        let table = read_table(&self.pages, container, self.kind)?;
+        let is_wanted = self.wanted.is_none_or(|wanted| wanted == table)
+            && is_referred_to(&self.pages, container)
+            && (self.kind != Kind::List || has_sound_items(&self.pages, container, table));
+        is_wanted.then_some(table)
     }
-    let Some(table) = read_table(pages, word, kind) else {
-        return;
-    };
-    if wanted.is_some_and(|wanted| wanted != table)
-        || (kind == Kind::List && !has_sound_items(pages, word, table))
-    {
-        return;
-    }
-    found.0[found.1] = Candidate {
-        object: word,
-        table,
-    };
-    found.1 += 1;
 }

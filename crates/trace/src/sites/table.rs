@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 
-use super::chain::{MOST_LEVELS, Steps};
+use super::chain::{MOST_LEVELS, find_step};
 use crate::ledger::mix;
 use crate::python::objects::Kind;
 
@@ -23,6 +23,8 @@ enum State {
     Is,
     /// Serves none.
     Not,
+    /// Serves both: its caller will decide, once it is found out where that is.
+    Mixed,
     /// Serves both: its caller decides.
     Deeper,
     /// Serves both, and its callers cannot be told apart.
@@ -38,6 +40,8 @@ struct Entry {
     negative_level: u8,
     positives: u16,
     negatives: u16,
+    /// Of the negatives those that were no tables at all.
+    strangers: u16,
     /// To the return address of the caller.
     step: u32,
     calls: u32,
@@ -50,6 +54,7 @@ const EMPTY: Entry = Entry {
     negative_level: 0,
     positives: 0,
     negatives: 0,
+    strangers: 0,
     step: 0,
     calls: 0,
 };
@@ -64,14 +69,6 @@ static TABLE: Table = Table(UnsafeCell::new(([EMPTY; ROOM], 0)));
 /// A chain that is being asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site(u16);
-
-impl Site {
-    /// Callers of the hook that [`learn`] needs to know of, the function that called it included.
-    pub fn callers(self) -> usize {
-        let (entries, _) = unsafe { &*TABLE.0.get() };
-        usize::from(entries[usize::from(self.0)].level) + 1
-    }
-}
 
 /// What is known of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +90,8 @@ pub enum Answer {
     FromNothing,
     /// No container has it.
     Other,
+    /// No container can have it: it is not written as such a table is.
+    Stranger,
     /// A container has another table since, which may have been this one for a while.
     Unclear,
 }
@@ -177,10 +176,16 @@ pub fn recall(kind: Kind, at: u64) -> Option<bool> {
 /// Say what is known of a call whose return address is at `at` on the stack.
 #[inline(always)]
 pub fn classify(kind: Kind, at: u64) -> Verdict {
+    classify_by(kind, at, find_step)
+}
+
+/// The same; `find_step` is what finds a caller's caller.
+#[inline(always)]
+fn classify_by(kind: Kind, at: u64, find_step: fn(u64, usize) -> u32) -> Verdict {
     match recall(kind, at) {
         Some(true) => Verdict::Is,
         Some(false) => Verdict::Not,
-        None => classify_slowly(kind, at),
+        None => classify_slowly(kind, at, find_step),
     }
 }
 
@@ -228,14 +233,17 @@ fn replace_verdict(place: &mut Verdicts, verdict: Verdicts, entries: &mut [Entry
     *place = verdict;
 }
 
-fn forget_verdicts(entries: &mut [Entry; ROOM]) {
+/// Forget what is remembered of a chain: no other verdict depends on it.
+fn forget_verdicts(site: Site, entries: &mut [Entry; ROOM]) {
     for place in unsafe { &mut *KNOWN.0.get() } {
-        replace_verdict(place, NO_VERDICT, entries);
+        if place.site == site {
+            replace_verdict(place, NO_VERDICT, entries);
+        }
     }
 }
 
 #[inline(never)]
-fn classify_slowly(kind: Kind, at: u64) -> Verdict {
+fn classify_slowly(kind: Kind, at: u64, find_step: fn(u64, usize) -> u32) -> Verdict {
     let (entries, used) = unsafe { &mut *TABLE.0.get() };
     let (first, mut steps) = (at, [0; REMEMBERED]);
     let mut at = at;
@@ -260,12 +268,19 @@ fn classify_slowly(kind: Kind, at: u64) -> Verdict {
                 }
                 return if serves { Verdict::Is } else { Verdict::Not };
             }
-            State::Deeper => {
-                at += u64::from(entry.step);
-                if let Some(step) = steps.get_mut(usize::from(level)) {
-                    *step = (at - first) as u32;
+            State::Mixed => {
+                entry.step = find_step(first, usize::from(level));
+                if entry.step == 0 {
+                    entry.state = State::Asked;
+                    return Verdict::Ask(site);
                 }
+                entry.state = State::Deeper;
             }
+            State::Deeper => {}
+        }
+        at += u64::from(entry.step);
+        if let Some(step) = steps.get_mut(usize::from(level)) {
+            *step = (at - first) as u32;
         }
     }
     Verdict::Ask(None)
@@ -308,9 +323,8 @@ fn find(
 
 /// Take in what was found of a call, and say whether it is to be counted.
 ///
-/// Args: `steps` are those of [`super::chain::unwind`] at the call; `strict` makes a first table speak against a
-/// chain, as when known operations are carried out to learn from.
-pub fn learn(site: Option<Site>, answer: Answer, steps: &Steps, strict: bool) -> bool {
+/// Args: `strict` makes a first table speak against a chain, as when known operations are carried out to learn from.
+pub fn learn(site: Option<Site>, answer: Answer, strict: bool) -> bool {
     let Some(Site(index)) = site else {
         return answer == Answer::Grown;
     };
@@ -323,38 +337,39 @@ pub fn learn(site: Option<Site>, answer: Answer, steps: &Steps, strict: bool) ->
         Answer::FromNothing if !strict && entry.positives > 0 => {}
         Answer::Unclear => {}
         Answer::FromNothing | Answer::Other => entry.negatives = entry.negatives.saturating_add(1),
+        Answer::Stranger => {
+            entry.negatives = entry.negatives.saturating_add(1);
+            entry.strangers = entry.strangers.saturating_add(1);
+        }
     }
     let is_mixed = entry.positives > 0 && entry.negatives > 0;
     let is_unlike_all = entry.positives == 0 && entry.negatives >= ENOUGH_NEGATIVES;
+    // What makes no tables makes none for anybody.
+    let depends_on_callers =
+        entry.level < entry.negative_level && entry.strangers < entry.negatives;
     entry.state = match was {
-        State::Deeper | State::Asked => was,
-        _ if is_mixed || (is_unlike_all && entry.level < entry.negative_level) => {
-            entry.step = steps[usize::from(entry.level)];
+        State::Mixed | State::Deeper | State::Asked => was,
+        _ if is_mixed || (is_unlike_all && depends_on_callers) => {
             let is_last = usize::from(entry.level) + 1 == MOST_LEVELS;
-            if entry.step == 0 || is_last {
-                State::Asked
-            } else {
-                State::Deeper
-            }
+            if is_last { State::Asked } else { State::Mixed }
         }
         _ if is_unlike_all => State::Not,
         _ if entry.positives >= ENOUGH_POSITIVES => State::Is,
         _ => was,
     };
-    if entry.state != was {
-        forget_verdicts(entries);
+    if entry.state != was && matches!(was, State::Is | State::Not) {
+        forget_verdicts(Site(index), entries);
     }
-    answer == Answer::Grown || (was == State::Is && answer != Answer::Other)
+    let is_none = matches!(answer, Answer::Other | Answer::Stranger);
+    answer == Answer::Grown || (was == State::Is && !is_none)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const STEPS: Steps = [16; MOST_LEVELS];
-
     fn ask(kind: Kind, stack: &[u64; 16]) -> Verdict {
-        classify(kind, stack.as_ptr() as u64)
+        classify_by(kind, stack.as_ptr() as u64, |_, _| 16)
     }
 
     fn stack(addresses: &[u64]) -> [u64; 16] {
@@ -369,7 +384,7 @@ mod tests {
         let Verdict::Ask(site) = ask(kind, stack) else {
             panic!("not asked")
         };
-        learn(site, answer, &STEPS, false)
+        learn(site, answer, false)
     }
 
     // One test: the table is the process's.
@@ -406,20 +421,33 @@ mod tests {
         assert_eq!(recalled(&create), Some(false));
         assert_eq!(recalled(&stack(&[0x5000, 0x6500, 0x7700])), None);
 
+        // What does not look like a table is none, for any caller.
+        let other = stack(&[0x8000, 0x6000, 0x7000]);
+        for _ in 0..4 {
+            assert!(!answer(Kind::Dict, &other, Answer::Stranger));
+        }
+        assert_eq!(ask(Kind::Dict, &other), Verdict::Not);
+        let elsewhere = stack(&[0x8000, 0x6500, 0x7700]);
+        assert_eq!(ask(Kind::Dict, &elsewhere), Verdict::Not);
+
         // What is trusted is asked again, and the answer counts.
         let asked = (0..4 * ASK_AGAIN)
             .filter(|_| ask(Kind::Set, &growing) != Verdict::Is)
             .count();
         assert_eq!(asked, 3);
 
-        // However often what is remembered is forgotten: each new chain that is understood makes it so.
-        for number in 0..40 {
+        // However often others take the place of what is remembered of it.
+        let mut displaced = 0;
+        for number in 0..4 * VERDICTS as u64 {
             assert_eq!(ask(Kind::Set, &growing), Verdict::Is);
             let other = stack(&[0x10_0000 + number * 0x100, 0x2000]);
             for _ in 0..3 {
                 assert!(answer(Kind::Set, &other, Answer::Grown));
             }
+            assert_eq!(ask(Kind::Set, &other), Verdict::Is);
+            displaced += u32::from(recall(Kind::Set, growing.as_ptr() as u64).is_none());
         }
+        assert!(displaced > 0);
         ask(Kind::Set, &growing);
         let recalled = recall(Kind::Set, growing.as_ptr() as u64);
         assert_eq!(recalled, Some(true));
