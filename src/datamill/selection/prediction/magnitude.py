@@ -45,8 +45,9 @@ def learn_magnitude(
     change. `low` is `least`: below it nothing is a change.
 
     Other projects stand for `OTHERS_COUNT_AS` versions, the same share each, by those of their changes that
-    are at least `least`. No theorem covers this, since no project is like another. Their part shrinks
-    with each version of the own history. `size` is the median; the changes of a version share its weight.
+    are at least `least`; below `truth.COUNT_THRESHOLD` none are known. No theorem covers this, since no
+    project is like another. Their part shrinks with each version of the own history. `size` is the median;
+    the changes of a version share its weight.
     """
     own = group_sizes(cases)
     kept = [found for sizes in others if (found := _keep_from(sizes, least))]
