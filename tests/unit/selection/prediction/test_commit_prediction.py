@@ -107,9 +107,18 @@ def test_a_model_that_was_written_decides_as_before(predictor):
         assert again.model.decides(case) == trained.model.decides(case)
 
 
-def test_a_damaged_model_is_refused():
+@pytest.mark.parametrize("text", [b"{}", b"[]", b"\xff", b'{"schema": 2}', b'{"schema": "2"}'])
+def test_a_damaged_model_is_refused(text):
     with pytest.raises(InputError, match=r"model\.json: is not a predictor"):
-        decode_model(b"{}", "model.json")
+        decode_model(text, "model.json")
+
+
+@pytest.mark.parametrize("damage", [{}, {"direction": {"feature": "own.signed_edit", "holds": True}}])
+def test_a_model_of_another_version_is_named_whatever_else_it_holds(damage):
+    kept = {**msgspec.to_builtins(train()), **damage, "schema": 1}
+    with pytest.raises(InputError, match=r"model\.json: is of version 1") as refused:
+        decode_model(msgspec.json.encode(kept), "model.json")
+    assert "Train anew" in str(refused.value.remedy)
 
 
 def test_a_direction_is_told_only_where_versions_without_a_mistake_promise_an_error_below_a_tenth():
