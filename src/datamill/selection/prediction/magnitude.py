@@ -64,7 +64,8 @@ def learn_magnitude(
     size = _find_quantile(spread, total / 2)
     assert size is not None
     method = f"{METHOD}; other projects count as {OTHERS_COUNT_AS} versions" if borrowed else METHOD
-    return Magnitude(size, least, high, CONFIDENCE, len(own), method)
+    # Counts were compared, not their ratio with 1, which rounding may leave below the least change.
+    return Magnitude(max(size, least), least, max(high, least), CONFIDENCE, len(own), method)
 
 
 def group_sizes(cases: Iterable[Case]) -> VersionSizes:
