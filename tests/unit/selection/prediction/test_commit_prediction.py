@@ -9,6 +9,7 @@ from datamill.selection.history.records import Version
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.prediction.commit_prediction import predict_commit
 from datamill.selection.prediction.direction import LearnedDirection, learn_direction
+from datamill.selection.prediction.magnitude import Magnitude
 from datamill.selection.prediction.search import SuspectVersion, choose_split, narrow, share_probability
 from datamill.selection.prediction.trained_model import TrainedModel, decode_model
 from datamill.selection.predictors.case import Case
@@ -81,6 +82,14 @@ def test_a_benchmark_without_a_profile_runs_and_says_why():
     assert found.run
     assert found.probability is None
     assert "no profile" in found.reason
+
+
+def test_a_benchmark_that_runs_without_a_profile_has_the_size_of_all_others():
+    size = Magnitude(0.004, 0.001, 0.2, 0.9, 12)
+    trained = msgspec.structs.replace(train("always"), magnitude=size)
+    assert [predict(trained, profiles=profiles).predictions[0].magnitude for profiles in (None, {})] == [
+        size
+    ] * 2
 
 
 @pytest.mark.parametrize("name", ["logistic", "boosting", "forest-100", "svm-rbf"])
