@@ -18,8 +18,8 @@ from pathlib import Path
 from datamill.conduct.selection.collecting.settings_file import open_project
 from datamill.conduct.selection.deciding.other_projects import read_other_sizes, read_others
 from datamill.conduct.selection.deciding.train_model import choose_truth, read_collection
-from datamill.selection.evaluation.calibration import measure_calibration
 from datamill.selection.evaluation.predictions import PredictedCase
+from datamill.selection.evaluation.probability_classes import measure_calibration
 from datamill.selection.evaluation.rates import Rate, bound_rate
 from datamill.selection.history.collection import Collection, build_cases, list_closest_pairs
 from datamill.selection.history.settings import TruthSetting
