@@ -3,6 +3,7 @@
     python studies/selection/sizes.py [STORE …]
 
 Each version against its closest older one, by counted instructions; each project with what all others taught.
+*Ends* are upper ends of intervals, as told of the first and of the last version with a change.
 *Begun anywhere*: a history that begins with each of its versions in turn, so that there are many short ones;
 these share their changes, so that no interval is given. *Never seen*: probabilities without a case of the
 project itself.
@@ -17,13 +18,14 @@ from pathlib import Path
 from datamill.conduct.selection.collecting.settings_file import open_project
 from datamill.conduct.selection.deciding.other_projects import read_other_sizes, read_others
 from datamill.conduct.selection.deciding.train_model import choose_truth, read_collection
-from datamill.selection.evaluation.calibration import measure_calibration
 from datamill.selection.evaluation.predictions import PredictedCase
-from datamill.selection.evaluation.rates import Rate
-from datamill.selection.history.collection import build_cases, list_closest_pairs
+from datamill.selection.evaluation.probability_classes import measure_calibration
+from datamill.selection.evaluation.rates import Rate, bound_rate
+from datamill.selection.history.collection import Collection, build_cases, list_closest_pairs
+from datamill.selection.history.settings import TruthSetting
 from datamill.selection.history.truth import find_threshold
 from datamill.selection.prediction.checked_sizes import check_sizes
-from datamill.selection.prediction.magnitude import VersionSizes
+from datamill.selection.prediction.magnitude import VersionSizes, learn_magnitude
 from datamill.selection.predictors.case import Case, keep_labelled
 from datamill.selection.predictors.models.guarded import Guarded
 
@@ -64,6 +66,36 @@ def print_sizes(cases: Sequence[Case], least: float, others: Sequence[VersionSiz
         )
 
 
+def print_ends(cases: Sequence[Case], least: float, others: Sequence[VersionSizes]) -> None:
+    """Print the first and the last upper end that was told, and how many of all cases lay below theirs."""
+    ends: dict[int, float] = {}
+    for order in sorted({case.new_order for case in cases}):
+        found = learn_magnitude([case for case in cases if case.new_order < order], least, others)
+        if found is not None:
+            ends[order] = found.high
+    changed = {case.new_order for case in cases if case.changed}
+    told = [ends[order] for order in sorted(changed & ends.keys())]
+    if told:
+        print(f"ends: first {100 * told[0]:.1f}%, last {100 * told[-1]:.1f}%")
+    apart = [(abs(case.ratio - 1), ends.get(case.new_order)) for case in cases if case.ratio is not None]
+    below = [size <= end for size, end in apart if end is not None]
+    print(f"all cases below the end: {spell(bound_rate(sum(below), len(below)))}")
+
+
+def print_times(collection: Collection, setting: TruthSetting) -> None:
+    """Print coverage of sizes where a change is one of times, of which other projects teach nothing."""
+    if not collection.observations:
+        return
+    pairs = list_closest_pairs(collection)
+    for rule in ("relevant", "mann-whitney"):
+        truth = choose_truth(setting, rule)
+        cases = keep_labelled(build_cases(collection, pairs, truth).cases)
+        found = check_sizes(cases, find_threshold(truth))
+        print(
+            f"by times ({rule}): {spell(found.every.versions)} versions, {found.told.count} directions told"
+        )
+
+
 def print_probabilities(cases: Sequence[Case], project: str) -> None:
     """Print how frequent changes of each predicted probability are, as others alone would predict them."""
     model = Guarded(read_others(project), 0.05)
@@ -85,7 +117,10 @@ def main() -> None:
         truth = choose_truth(project.settings.truth, "instructions")
         cases = keep_labelled(build_cases(collection, list_closest_pairs(collection), truth).cases)
         print(f"\n{name}: {len(cases)} cases, {sum(bool(case.changed) for case in cases)} changes\n")
-        print_sizes(cases, find_threshold(truth), read_other_sizes(name, truth))
+        least, others = find_threshold(truth), read_other_sizes(name, truth)
+        print_sizes(cases, least, others)
+        print_ends(cases, least, others)
+        print_times(collection, project.settings.truth)
         print_probabilities(cases, name)
 
 

@@ -11,7 +11,7 @@ from datamill.conduct.selection.collecting.begun_settings import BegunSettings
 from datamill.conduct.selection.deciding.bisect_change import Bisection, MeasuredStep
 from datamill.conduct.selection.deciding.train_model import Training
 from datamill.selection.evaluation.backtests import evaluate_epochs
-from datamill.selection.evaluation.calibration import measure_calibration
+from datamill.selection.evaluation.probability_classes import measure_calibration
 from datamill.selection.evaluation.rates import bound_rate
 from datamill.selection.evaluation.repeated import (
     evaluate_repeated_folds,

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from datamill.conduct.selection.deciding.other_projects import learn_others, read_other_sizes, read_others
 from datamill.selection.history.settings import TruthSetting
+from datamill.selection.history.truth import COUNT_THRESHOLD
 from datamill.selection.predictors.logistic import APART_PENALTY, PENALTY, fit_logistic
 from datamill.selection.predictors.registry import choose_fit, find_predictor
 
@@ -75,7 +76,8 @@ def test_a_history_without_a_change_is_ranked_by_what_others_taught():
 
 
 def test_a_project_does_not_learn_from_itself():
-    taught = learn_others({"one": draw_cases("own.a", 200, 8), "two": draw_cases("own.b", 200, 9)})
+    found = {"one": draw_cases("own.a", 200, 8), "two": draw_cases("own.b", 200, 9)}
+    taught = learn_others(found, found)
     assert slope(taught.without["two"], "own.a") > 2 * slope(taught.without["two"], "own.b")
     assert slope(taught.without["one"], "own.b") > 2 * slope(taught.without["one"], "own.a")
     shipped = read_others("some project of a user")
@@ -85,7 +87,8 @@ def test_a_project_does_not_learn_from_itself():
 
 def test_sizes_of_other_projects_are_of_counted_instructions_and_never_its_own():
     cases = [replace(case, ratio=1.0123456) for case in draw_cases("own.a", 30, 8)]
-    taught = learn_others({"one": cases, "two": cases[:5]})
+    found = {"one": cases, "two": cases[:5]}
+    taught = learn_others(found, found)
     changes = sum(case.changed for case in cases)
     assert taught.sizes["one"] == ((0.01235,),) * changes
     counted = TruthSetting("instructions")
@@ -94,6 +97,22 @@ def test_sizes_of_other_projects_are_of_counted_instructions_and_never_its_own()
     assert len(read_other_sizes("lz4", counted)) == 3
     assert all(size >= 0.001 for project in shipped for sizes in project for size in sizes)
     assert read_other_sizes("lz4", TruthSetting("relevant")) == ()
+
+
+def test_sizes_are_of_cases_by_the_common_threshold_and_models_of_those_by_the_own_one():
+    cases = draw_cases("own.a", 60, 8)
+    sized = [replace(case, changed=True, ratio=1.002) for case in cases]
+    taught = learn_others({"one": cases, "two": cases}, {"one": sized, "two": sized})
+    assert taught.sizes["one"] == ((0.002,),) * 60
+    assert taught.every == learn_others({"one": cases, "two": cases}, {}).every
+
+
+def test_shipped_sizes_of_each_project_begin_at_the_threshold_of_counts():
+    every = read_other_sizes("some project of a user", TruthSetting("instructions"))
+    for project in every:
+        least = min(size for sizes in project for size in sizes)
+        # A project whose own changes begin at 0.5% has none below it where these were taken.
+        assert COUNT_THRESHOLD <= least < 2 * COUNT_THRESHOLD
 
 
 def test_what_is_shipped_holds_no_distances_and_rises_with_executed_changes():

@@ -8,7 +8,7 @@ from datamill.analysis.interval import Interval
 from datamill.experiment.messages.phrases import finish_sentence
 from datamill.report.selection.evaluation_statement import summarize_evaluation
 from datamill.report.tables.envelope import write_result
-from datamill.selection.evaluation.calibration import CalibrationClass
+from datamill.selection.evaluation.probability_classes import CalibrationClass
 from datamill.selection.evaluation.rates import Area, OperatingPoint, Rate
 from datamill.selection.evaluation.savings import Savings
 from datamill.selection.evaluation.sizes import SizeCoverage

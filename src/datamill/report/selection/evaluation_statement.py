@@ -7,7 +7,7 @@ from datamill.experiment.messages.phrases import count_nouns, finish_sentence
 from datamill.report.tables.statement import BLANK, Heading, Paragraph, Part
 from datamill.report.tables.table import build_table
 from datamill.report.words.scales import round_interval, round_shares
-from datamill.selection.evaluation.calibration import CalibrationClass
+from datamill.selection.evaluation.probability_classes import CalibrationClass
 from datamill.selection.evaluation.rates import Area, Rate
 from datamill.selection.evaluation.savings import Savings
 from datamill.selection.evaluation.sizes import SizeCheck, SizeCoverage

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from datamill.selection.evaluation.calibration import CalibrationClass
 from datamill.selection.evaluation.predictions import Evaluation
+from datamill.selection.evaluation.probability_classes import CalibrationClass
 from datamill.selection.evaluation.rates import Area
 from datamill.selection.evaluation.repeated import IndicatorPoint, RepeatedAreas, SizeRates
 from datamill.selection.evaluation.savings import Savings

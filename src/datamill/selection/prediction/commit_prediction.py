@@ -97,7 +97,9 @@ def predict_commit(
         profile = profiles.get(name)
         if profile is None:
             reason = "the older version has no profile of it"
-            told.append(BenchmarkPrediction(name, True, None, "unknown", reason=reason))
+            # A size is one of the history, whatever the benchmark executes.
+            size = trained.magnitude
+            told.append(BenchmarkPrediction(name, True, None, "unknown", reason=reason, magnitude=size))
             continue
         evidence = Evidence(changes, profile)
         features = {**read_features(evidence), **between}

@@ -45,8 +45,9 @@ def learn_magnitude(
     change. `low` is `least`: below it nothing is a change.
 
     Other projects stand for `OTHERS_COUNT_AS` versions, the same share each, by those of their changes that
-    are at least `least`. No theorem covers this, since no project is like another. Their part shrinks
-    with each version of the own history. `size` is the median; the changes of a version share its weight.
+    are at least `least`; below `truth.COUNT_THRESHOLD` none are known. No theorem covers this, since no
+    project is like another. Their part shrinks with each version of the own history. `size` is the median;
+    the changes of a version share its weight.
     """
     own = group_sizes(cases)
     kept = [found for sizes in others if (found := _keep_from(sizes, least))]
@@ -63,7 +64,8 @@ def learn_magnitude(
     size = _find_quantile(spread, total / 2)
     assert size is not None
     method = f"{METHOD}; other projects count as {OTHERS_COUNT_AS} versions" if borrowed else METHOD
-    return Magnitude(size, least, high, CONFIDENCE, len(own), method)
+    # Counts were compared, not their ratio with 1, which rounding may leave below the least change.
+    return Magnitude(max(size, least), least, max(high, least), CONFIDENCE, len(own), method)
 
 
 def group_sizes(cases: Iterable[Case]) -> VersionSizes:

@@ -16,8 +16,13 @@ from datamill.selection.predictors.models.linear import Logistic
 from datamill.selection.predictors.models.stumps import Boosted
 from datamill.selection.predictors.models.thresholds import Perphecy
 
-SCHEMA = 1
+#: Of 1, directions and sizes were learnt from cases, not from versions.
+SCHEMA = 2
 KeptModel = Guarded | Perphecy | Constant | Logistic | Boosted | Forest | KernelMachine
+
+
+class _KeptSchema(msgspec.Struct, frozen=True):
+    schema: int
 
 
 class TrainedModel(msgspec.Struct, frozen=True):
@@ -47,13 +52,12 @@ def decode_model(json: bytes, where: str) -> TrainedModel:
         InputError: it is none, or one of another version.
     """
     try:
-        found = msgspec.json.decode(json, type=TrainedModel)
+        # First, since what another version holds need not be what this one reads.
+        schema = msgspec.json.decode(json, type=_KeptSchema).schema
+        if schema == SCHEMA:
+            return msgspec.json.decode(json, type=TrainedModel)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(
             f"is not a predictor: {error}", where=where, remedy="Train anew: datamill selection train."
         ) from error
-    if found.schema != SCHEMA:
-        raise InputError(
-            f"is of version {found.schema}", where=where, remedy="Train anew: datamill selection train."
-        )
-    return found
+    raise InputError(f"is of version {schema}", where=where, remedy="Train anew: datamill selection train.")

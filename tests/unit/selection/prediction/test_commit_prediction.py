@@ -9,6 +9,7 @@ from datamill.selection.history.records import Version
 from datamill.selection.history.settings import TruthSetting
 from datamill.selection.prediction.commit_prediction import predict_commit
 from datamill.selection.prediction.direction import LearnedDirection, learn_direction
+from datamill.selection.prediction.magnitude import Magnitude
 from datamill.selection.prediction.search import SuspectVersion, choose_split, narrow, share_probability
 from datamill.selection.prediction.trained_model import TrainedModel, decode_model
 from datamill.selection.predictors.case import Case
@@ -83,6 +84,14 @@ def test_a_benchmark_without_a_profile_runs_and_says_why():
     assert "no profile" in found.reason
 
 
+def test_a_benchmark_that_runs_without_a_profile_has_the_size_of_all_others():
+    size = Magnitude(0.004, 0.001, 0.2, 0.9, 12)
+    trained = msgspec.structs.replace(train("always"), magnitude=size)
+    assert [predict(trained, profiles=profiles).predictions[0].magnitude for profiles in (None, {})] == [
+        size
+    ] * 2
+
+
 @pytest.mark.parametrize("name", ["logistic", "boosting", "forest-100", "svm-rbf"])
 def test_a_history_without_a_change_runs_what_the_benchmark_reaches_and_nothing_else(name):
     quiet = [make_case(order, False, top_by_calls=10.0) for order in range(1, 9)]
@@ -107,9 +116,18 @@ def test_a_model_that_was_written_decides_as_before(predictor):
         assert again.model.decides(case) == trained.model.decides(case)
 
 
-def test_a_damaged_model_is_refused():
+@pytest.mark.parametrize("text", [b"{}", b"[]", b"\xff", b'{"schema": 2}', b'{"schema": "2"}'])
+def test_a_damaged_model_is_refused(text):
     with pytest.raises(InputError, match=r"model\.json: is not a predictor"):
-        decode_model(b"{}", "model.json")
+        decode_model(text, "model.json")
+
+
+@pytest.mark.parametrize("damage", [{}, {"direction": {"feature": "own.signed_edit", "holds": True}}])
+def test_a_model_of_another_version_is_named_whatever_else_it_holds(damage):
+    kept = {**msgspec.to_builtins(train()), **damage, "schema": 1}
+    with pytest.raises(InputError, match=r"model\.json: is of version 1") as refused:
+        decode_model(msgspec.json.encode(kept), "model.json")
+    assert "Train anew" in str(refused.value.remedy)
 
 
 def test_a_direction_is_told_only_where_versions_without_a_mistake_promise_an_error_below_a_tenth():

@@ -75,6 +75,14 @@ def test_changes_of_others_that_would_be_none_here_are_left_out_and_too_few_tell
     assert learn_magnitude([], 0.05, [other[: -20 + OTHERS_COUNT_AS - 1]]) is None
 
 
+def test_no_end_lies_below_the_least_change_though_ratios_are_rounded():
+    # 1001 instructions by 1000: the count says that it changed, and the quotient less 1 is below 0.001.
+    cases = [make_change(order, LEAST) for order in range(1, 12)]
+    assert cases[0].ratio - 1 < LEAST
+    found = learn_magnitude(cases, LEAST)
+    assert (found.low, found.size, found.high) == (LEAST, LEAST, LEAST)
+
+
 def test_unchanged_cases_have_no_size():
     same = [replace(make_change(1, 0.1), changed=False), replace(make_change(2, 0.1), ratio=None)]
     assert group_sizes([*same, make_change(4, 0.5), make_change(3, 0.25, sign=-1)]) == ((0.25,), (0.5,))

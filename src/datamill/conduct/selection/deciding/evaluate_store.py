@@ -20,9 +20,9 @@ from datamill.selection.evaluation.backtests import (
     evaluate_pooled_epochs,
     evaluate_walk,
 )
-from datamill.selection.evaluation.calibration import measure_calibration
 from datamill.selection.evaluation.folds import evaluate_all_tests, evaluate_full, evaluate_per_test
 from datamill.selection.evaluation.predictions import Evaluation
+from datamill.selection.evaluation.probability_classes import measure_calibration
 from datamill.selection.evaluation.rates import Area, measure_area
 from datamill.selection.evaluation.repeated import (
     evaluate_across,

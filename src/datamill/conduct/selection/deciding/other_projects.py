@@ -22,7 +22,7 @@ FILE = "other_projects.json"
 class OtherProjects(msgspec.Struct, frozen=True):
     """A model of all histories, and for each of these, by its project, one of all the others.
 
-    `sizes` are those of the changes of each, by counted instructions.
+    `sizes` are those of the changes of each, from `COUNT_THRESHOLD` of counted instructions on.
     """
 
     every: Logistic
@@ -54,9 +54,11 @@ def _read() -> OtherProjects:
     return msgspec.json.decode(text, type=OtherProjects)
 
 
-def learn_others(cases: Mapping[str, Sequence[Case]]) -> OtherProjects:
+def learn_others(cases: Mapping[str, Sequence[Case]], sized: Mapping[str, Sequence[Case]]) -> OtherProjects:
     """Learn from the cases of several projects.
 
+    `cases` are judged by the settings of each, and models are learnt from them. `sized` are the same judged
+    by `COUNT_THRESHOLD`: who takes the sizes has a least change of their own, and needs all from there on.
     What lies between two commits is left out: how far apart versions are depends on how they were collected.
     """
     ready = {name: [_prepare(case, name) for case in found] for name, found in cases.items()}
@@ -68,7 +70,7 @@ def learn_others(cases: Mapping[str, Sequence[Case]]) -> OtherProjects:
     return OtherProjects(
         learn(list(ready)),
         {name: learn([other for other in ready if other != name]) for name in ready},
-        {name: _round(group_sizes(found)) for name, found in cases.items()},
+        {name: _round(group_sizes(found)) for name, found in sized.items()},
     )
 
 

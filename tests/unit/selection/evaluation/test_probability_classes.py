@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from made.selection.selection_records import make_case
 
-from datamill.selection.evaluation.calibration import measure_calibration
 from datamill.selection.evaluation.predictions import PredictedCase
+from datamill.selection.evaluation.probability_classes import measure_calibration
 
 
 def predict(score, changed):
