@@ -8,7 +8,7 @@ use crate::latency;
 use crate::ledger::{self, Counts, Line, intern_frame, intern_stack, mix};
 use crate::python::build;
 use crate::python::frames::{self, Spot};
-use crate::python::{api, ask_for_line, keep_code, line_in_kept, name_of};
+use crate::python::{Api, api, ask_for_line, keep_code, line_in_kept, name_of};
 use crate::spin::{TABLES, allow_quick, forbid_quick};
 
 mod remembered;
@@ -160,12 +160,27 @@ impl Noted {
     pub fn find(self) -> Place {
         match self {
             Self::Spot(spot) => Place {
-                line: tell(number_line(spot).0),
+                line: find_line(spot),
                 stack: None,
             },
             Self::Found(place) => place,
         }
     }
+}
+
+/// A thread that forks or ends the program may have left the interpreter, which then must not be asked.
+fn find_line(spot: Spot) -> Line {
+    let (lines, _) = unsafe { &*KNOWN.0.get() };
+    let is_remembered = lines[room_of(spot)].0 == spot;
+    if is_remembered || api().is_some_and(Api::is_inside) {
+        tell(number_line(spot).0)
+    } else {
+        Line::Untold
+    }
+}
+
+fn room_of(spot: Spot) -> usize {
+    (mix(spot.code >> 4, spot.offset as u64) >> 20) as usize % ROOM
 }
 
 fn without_line(spot: Spot, is_compiled: bool) -> Spot {
@@ -196,8 +211,7 @@ fn nowhere() -> Place {
 /// The number of a line, and whether it is remembered: its code object is kept.
 fn number_line(spot: Spot) -> (Option<u32>, bool) {
     let (lines, _) = unsafe { &mut *KNOWN.0.get() };
-    let hash = mix(spot.code >> 4, spot.offset as u64);
-    let slot = &mut lines[(hash >> 20) as usize % ROOM];
+    let slot = &mut lines[room_of(spot)];
     if slot.0 == spot {
         return (Some(slot.1), true);
     }

@@ -202,6 +202,32 @@ work()
 
 
 @INTERPRETERS
+@pytest.mark.parametrize(
+    "end",
+    ["child = fork()\n    child or leave(0)\n    os.waitpid(child, 0)", "end(0)"],
+    ids=["forks", "ends"],
+)
+def test_a_thread_outside_the_interpreter_may_fork_and_end_the_program(
+    tmp_path: Path, version: str, end: str
+) -> None:
+    # ctypes leaves the interpreter for the call, before it is known what the list became.
+    program = f"""\
+import ctypes, os
+library = ctypes.CDLL(None)
+fork, end, leave, two = library.fork, library.exit, os._exit, (1, 2)
+def grow():
+    numbers = []
+    numbers[0:0] = two
+    {end}
+print("begun", flush=True)
+grow()
+"""
+    trace, printed = run_traced(tmp_path, version, program)
+    assert printed == "begun\n"
+    assert trace.totals["list_resize"] > 0
+
+
+@INTERPRETERS
 def test_what_is_not_counted_is_said_and_no_more(tmp_path: Path, version: str) -> None:
     place = list_interpreters()[version]
     trace, _ = run_traced(tmp_path, version, "pass\n")

@@ -149,6 +149,7 @@ functions! {
     mem_malloc = c"PyMem_Malloc": fn(usize) -> *mut c_void;
     mem_realloc = c"PyMem_Realloc": fn(*mut c_void, usize) -> *mut c_void;
     mem_free = c"PyMem_Free": fn(*mut c_void);
+    holds_lock = c"PyGILState_Check": fn() -> c_int;
     incref = c"Py_IncRef": fn(u64);
     decref = c"Py_DecRef": fn(u64);
     new_code = c"PyCode_NewEmpty": fn(*const c_char, *const c_char, c_int) -> u64;
@@ -199,6 +200,11 @@ impl Api {
             Some(interpreter_of) if thread != 0 => unsafe { interpreter_of(thread) },
             _ => 0,
         }
+    }
+
+    /// Whether this thread may call functions of the interpreter: it executes Python, or was called by it.
+    pub fn is_inside(&self) -> bool {
+        unsafe { (self.thread_state)() != 0 && (self.holds_lock)() != 0 }
     }
 
     /// Whether the allocator in use came with the interpreter, as far as it tells.

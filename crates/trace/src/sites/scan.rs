@@ -128,7 +128,7 @@ struct Search {
     pages: Pages,
     kind: Kind,
     wanted: Option<u64>,
-    /// Words in place of classes that are none, or classes of other objects.
+    /// Words found where a class would be that are not classes of this kind of container, or classes of other objects.
     strangers: [u64; 32],
 }
 

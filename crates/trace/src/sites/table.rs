@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(recalled(&create), Some(false));
         assert_eq!(recalled(&stack(&[0x5000, 0x6500, 0x7700])), None);
 
-        // What does not look like a table is none, for any caller.
+        // A block that does not look like a table is never counted, for any caller.
         let other = stack(&[0x8000, 0x6000, 0x7000]);
         for _ in 0..4 {
             assert!(!answer(Kind::Dict, &other, Answer::Stranger));
