@@ -91,7 +91,7 @@ LATER = {
         "tests/planted/machines/test_platform_intervals_cover.py::test_a_suite_that_has",
         "tests/planted/machines/test_platform_intervals_cover.py::test_what_is_not_refused_errs",
         "tests/planted/machines/test_platform_intervals_cover.py::test_expected_errors_are",
-        "tests/planted/effects/test_interval_coverage.py::test_with",
+        "tests/planted/effects/test_interval_coverage.py::test_with_",
         "tests/planted/effects/test_interval_coverage.py::test_the_largest_change",
         "tests/planted/effects/test_interval_coverage.py::test_a_change_between",
         "tests/planted/effects/test_interval_coverage.py::test_bands_of",

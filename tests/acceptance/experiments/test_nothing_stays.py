@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from running.tries import try_five_times
 
 DRAWING = """
 import os, signal, time
@@ -35,30 +36,34 @@ finally:
 def test_a_loop_device_of_a_dead_trial_is_detached_by_restore(datamill, tmp_path: Path) -> None:
     if os.geteuid() != 0 or shutil.which("losetup") is None or not Path("/dev/loop-control").exists():
         pytest.skip("attaching a loop device needs root, losetup and loop devices")
-    scratch = tmp_path / "bundle" / ".work" / "scratch" / "world"
-    scratch.mkdir(parents=True)
-    image = scratch / "datamill-trial-image"
-    kept = tmp_path / "scratch" / "alice" / "image"
-    kept.parent.mkdir(parents=True)
-    devices = []
-    try:
-        for file in (image, kept):
-            file.write_bytes(bytes(1 << 20))
-            done = subprocess.run(["losetup", "--find", "--show", file], capture_output=True, text=True)
-            if done.returncode != 0:
-                pytest.skip(f"no loop device: {done.stderr}")
-            devices.append(done.stdout.strip())
-        image.unlink()
-        kept.unlink()
-        told = datamill("worker", "restore")
-        assert told.returncode == 0, told.stdout + told.stderr
-        assert f"{devices[0]} is detached from the deleted image {image}" in told.stdout
-        attached = [Path("/sys/block", Path(device).name, "loop").exists() for device in devices]
-        assert attached == [False, True], "a device of somebody else was detached"
-        assert "Nothing to undo" in datamill("worker", "restore").stdout
-    finally:
-        for device in devices:
-            subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+
+    def attach_and_restore(attempt: int) -> None:
+        scratch = tmp_path / str(attempt) / "bundle" / ".work" / "scratch" / "world"
+        scratch.mkdir(parents=True)
+        image = scratch / "datamill-trial-image"
+        kept = tmp_path / str(attempt) / "scratch" / "alice" / "image"
+        kept.parent.mkdir(parents=True)
+        devices = []
+        try:
+            for file in (image, kept):
+                file.write_bytes(bytes(1 << 20))
+                done = subprocess.run(["losetup", "--find", "--show", file], capture_output=True, text=True)
+                if done.returncode != 0:
+                    pytest.skip(f"no loop device: {done.stderr}")
+                devices.append(done.stdout.strip())
+            image.unlink()
+            kept.unlink()
+            told = datamill("worker", "restore")
+            assert told.returncode == 0, told.stdout + told.stderr
+            assert f"{devices[0]} is detached from the deleted image {image}" in told.stdout
+            attached = [Path("/sys/block", Path(device).name, "loop").exists() for device in devices]
+            assert attached == [False, True], "a device of somebody else was detached"
+            assert "Nothing to undo" in datamill("worker", "restore").stdout
+        finally:
+            for device in devices:
+                subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+
+    try_five_times(attach_and_restore)
 
 
 def test_the_process_that_draws_ends_with_a_command_that_is_killed() -> None:

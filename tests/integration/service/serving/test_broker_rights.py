@@ -56,7 +56,7 @@ def test_a_credential_that_ends_cuts_its_connection_and_a_new_one_is_taken(tmp_p
     async def run() -> None:
         keys = make_keys()
         async with running_broker(tmp_path / "nats", keys) as (_, url):
-            ending = sign_worker(keys, "wmine", MINE.key, time.time() - LIFE_S + 4)
+            ending = sign_worker(keys, "wmine", MINE.key, time.time() - LIFE_S + 6)
             mine, _ = await connect(url, ending, MINE.seed)
             await mine.flush()
             await eventually(lambda: not mine.is_connected)

@@ -52,6 +52,7 @@ def test_of_many_observations_two_hundred_are_drawn_and_the_caption_says_so() ->
 def test_groups_that_cannot_be_read_one_below_the_other_are_not_drawn_one_by_one(
     count: int, drawn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert figures.MOST_LEVELS == 30
     # Of more than thirty there are hundreds of pairs, each of which takes its time.
     monkeypatch.setattr(figures, "MOST_LEVELS", 4)
     figure = draw({f"level{at}": RNG.normal(5, 1, 4) for at in range(count)}, assume="normal")

@@ -246,13 +246,13 @@ impl Form {
         self.lines.call();
     }
 
-    /// A constant: what was compared last, or, unless `is_compared`, one that makes it of no account.
+    /// A constant. With `is_compared` it is what was compared last; otherwise the last comparison is forgotten.
     #[inline(always)]
     pub(super) fn compared(&mut self, value: u64, is_compared: bool) {
         (self.compared, self.is_compared) = (value, is_compared);
     }
 
-    /// Makes the last one of no account, if `when`.
+    /// Forgets the last comparison, if `when`.
     #[inline(always)]
     pub(super) fn forget_compared(&mut self, when: bool) {
         self.is_compared &= !when;
