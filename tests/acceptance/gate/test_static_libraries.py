@@ -1,5 +1,6 @@
 """`datamill gate` on programs that are linked from static libraries."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,17 @@ _NOTED = _LIBRARY.replace("main.o libparts.a\n\t", "main.o noted\n\t").replace(
     "libparts.a: one.o two.o three.o\n\t$(AR) rc $@ $?",
     "noted: one.o two.o three.o\n\t$(AR) rc libparts.a $? && touch noted",
 )
+#: As `-lz` does, it links without the library that is not made again: with what stands in for it.
+_REPLACED = _NOTED.replace(
+    "-o $@ main.o libparts.a", "-o $@ main.o $$(ls libparts.a || echo one.o two.o three.o)"
+)
+#: A configuration compiles more than there is in the library, each time.
+_CONFIGURED = "all: tried prog\n.PHONY: tried\ntried:\n" + "\t$(CC) -c -o tried.o one.c\n" * 9 + _LIBRARY
+#: What is measured goes through make, which would link what is older than the library.
+_RUN = """
+run:
+\techo begin >> {log}; $(MAKE) --silent prog && ./prog; echo end >> {log}
+"""
 #: Objects of the library are removed when they are in it.
 _WITHOUT_OBJECTS = """\
 prog: main.o libparts.a
@@ -54,6 +66,32 @@ def test_a_library_that_is_not_made_again_stays_and_that_is_told(repository: Pat
     told = judge(repository, _NOTED)
     assert told["builds_vary"] is False
     assert any("each build of a revision is the same" in warning for warning in told["warnings"])
+
+
+def test_a_program_linked_without_the_library_that_was_there_is_linked_again(repository: Path) -> None:
+    assert judge(repository, _REPLACED)["builds_vary"] is False
+
+
+def test_what_a_configuration_compiles_each_time_does_not_keep_libraries(repository: Path) -> None:
+    assert judge(repository, _CONFIGURED)["builds_vary"] is True
+
+
+def test_a_command_that_goes_through_make_links_nothing_while_it_is_measured(
+    repository: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    linking = _LIBRARY.replace("\t$(CC) -o", f"\techo link >> {log}; $(CC) -o")
+    (repository / "Makefile").write_text(linking + _RUN.format(log=log))
+    (repository / ".gitignore").write_text("*.o\n*.a\nprog\n")
+    commit(repository, "a library")
+    (repository / "words").write_text("")
+    commit(repository, "words")
+    run(repository, "time", "--git", "HEAD~1..HEAD", "--build", "make", "--runs", "4", "make --silent run")
+    events = log.read_text().split()
+    assert events.count("begin") >= 8
+    assert events.count("link") > 2
+    for before, after in itertools.pairwise(events):
+        assert (before, after) != ("begin", "link")
 
 
 def test_a_library_for_which_all_is_compiled_again_stays(repository: Path) -> None:

@@ -194,8 +194,9 @@ class GateRun:
     def _sweep(self, number: int, chosen: list[Measured]) -> None:
         if self._make_build is not None:
             self._make_build(number)
+        else:
             for checkout in self._checkouts.values():
-                checkout.put(number)
+                checkout.place_anew()
         for item in self._random.sample(chosen, len(chosen)):
             for _ in range(item.executions):
                 for side in self._random.sample((BASE, HEAD), 2):

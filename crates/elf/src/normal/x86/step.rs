@@ -9,7 +9,7 @@ pub(super) enum Step {
     Idle,
     /// Its bytes say all.
     Plain {
-        /// A comparison, which makes the last one of no account.
+        /// A comparison: the one before it is forgotten.
         compares: bool,
         then: Then,
     },
@@ -112,7 +112,7 @@ pub(super) enum Verb {
 }
 
 impl Verb {
-    /// Whether it makes the constant that was compared last of no account.
+    /// Whether the constant that was compared last is forgotten.
     pub(super) fn compares(self) -> bool {
         matches!(self, Self::Compare | Self::Test)
     }
