@@ -37,14 +37,10 @@ PREPARE_OPTIONS = $(if $(FULL),--full,$(if $(QUICK),--quick)) $(if $(XZ),--xz '$
 # which `make lint` compiles, are not linked.
 # Twice as many at once as processors, as they wait half of their time.
 CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
-# Those of Rust wait more than half of their time, so that those of Python run beside them, even if one of them fails.
-# `make` starts both: what a shell starts in the background hears no Ctrl-C.
-BOTH = $(MAKE) --keep-going $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) run-rust-tests run-python-tests
-
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup demo installed rust-tests built run-rust-tests run-python-tests test check prove hostile nightly lint \
+.PHONY: help setup demo installed rust-tests built test check prove hostile nightly lint \
 	lint-python lint-rust bench simulate man wheel wheel-check glossary rights clean
 
 help: ## list the targets
@@ -146,17 +142,12 @@ $(VENV)/.tests: $(VENV)/.project
 	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
 	@touch $@
 
-# What they say comes when all have ended, so that it does not stand between the dots of pytest.
-run-rust-tests:
-	@said=$$(mktemp); status=0; \
-	MAKEFLAGS= $(CARGO_TEST) --no-fail-fast >"$$said" 2>&1 || status=1; \
-	cat "$$said"; rm -f "$$said"; exit $$status
-
-run-python-tests:
-	@MAKEFLAGS= $(PYTEST) $(ASKED)
-
+# First those of Rust, whatever they find: their trials set the machine, and would undo what tests of Python set.
 test: built
-	+@$(BOTH) ASKED='--stage change'
+	@status=0; \
+	MAKEFLAGS= $(CARGO_TEST) --no-fail-fast || status=1; \
+	MAKEFLAGS= $(PYTEST) --stage change || status=1; \
+	exit $$status
 
 check: setup
 	@$(MAKE) $(VALIDATOR)
@@ -168,7 +159,10 @@ check: setup
 prove: LIVE := $(shell command -v Rscript >/dev/null && echo --live-r)
 prove: built
 	@$(MAKE) $(VALIDATOR)
-	+@$(BOTH) ASKED='$(LIVE)'
+	@status=0; \
+	MAKEFLAGS= $(CARGO_TEST) --no-fail-fast || status=1; \
+	MAKEFLAGS= $(PYTEST) $(LIVE) || status=1; \
+	exit $$status
 
 hostile: setup
 	$(BIN)/pytest tests/integration/hostile --attacks
