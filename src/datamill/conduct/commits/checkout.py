@@ -15,6 +15,7 @@ from datamill.conduct.timing.builds import Built
 from datamill.conduct.timing.executions import read_last_words, strip_colours
 from datamill.conduct.timing.question import LINK_ORDER
 from datamill.execution.command_session import CommandSession
+from datamill.execution.placing.page_cache import place_anew
 from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -32,8 +33,6 @@ _CARGO_NOTES = ".fingerprint"
 _BUILDS_FOR_CARGO = re.compile(r"build/.+|deps/lib[^/]+-[0-9a-f]{16}\.(so|a)")
 #: The build that comes first, which is not measured.
 FIRST = 0
-#: What is read at once, and what is held meanwhile.
-_READ_BYTES = 4 << 20
 #: What of a build's last words a message quotes, and what of its standard output behind errors.
 _QUOTED_CHARACTERS, _QUOTED_BEHIND = 800, 400
 #: What a make that started us tells those that it starts itself: no build of a revision is one of these.
@@ -213,25 +212,8 @@ class Checkout:
         self._in_place = number
 
     def place_anew(self) -> None:
-        """Have the kernel keep the build in place in other pages of its memory.
-
-        Two equal files may be executed in times that differ by a quarter, for as long as each lies where it
-        is: a difference between revisions that nobody made. Placed anew for each round, it is noise that
-        intervals know of. What others execute as well stays where it is, and so does all of a file system
-        that is memory.
-        """
-        for path in self._made:
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                # Pages that are not on disk yet would stay.
-                os.fsync(file)
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        # Pages that were given back last are taken first: these keep the kernel from taking the same ones.
-        others = b"\1" * _READ_BYTES
-        for path in self._made:
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                while file.read(_READ_BYTES):
-                    pass
-        del others
+        """Have the kernel keep the build in place in other pages of its memory."""
+        place_anew(self._made)
 
     def forget(self, number: int) -> None:
         """Remove what is kept of a build that is not measured any more; later ones need the first."""

@@ -59,7 +59,7 @@ def request_command(
     return CommandRequest(
         schema=SCHEMA_VERSION,
         command=command.words,
-        directory=command.directory or str(question.directory),
+        directory=str(question.find_folder(command)),
         variables={ITERATION: f"warmup-{number}" if warm_up else str(number)},
         input=str(question.input_file) if question.input_file else None,
         # What a command writes is compared while it warms up: to hash it later, too, would hold up commands

@@ -89,6 +89,10 @@ class TimingQuestion:
             return self.redirections[0]
         return self.redirections[self.commands.index(command)]
 
+    def find_folder(self, command: CommandLine) -> Path:
+        """Where a command runs."""
+        return Path(command.directory) if command.directory else self.directory
+
     @property
     def longest_s(self) -> float:
         """The time that executions may take, where it does not leave too few rounds."""

@@ -73,6 +73,5 @@ def write_plain_package(
 ) -> PackageFacts:
     """Write the package of a command that runs where the user is."""
     source = CommandSource(command.text, shell=command.in_shell)
-    directory = Path(command.directory) if command.directory else question.directory
-    write_command_package(place, source, directory, changes_allowed=True)
+    write_command_package(place, source, question.find_folder(command), changes_allowed=True)
     return inspect_package(command.name, place, limits)

@@ -17,6 +17,7 @@ from datamill.design.batches import list_batches, number_round
 from datamill.design.design import PlannedTrial
 from datamill.execution.command_session import CommandSession
 from datamill.execution.errors import WorkerError
+from datamill.execution.placing.page_cache import find_program, place_anew
 from datamill.experiment.command_lines import CommandLine
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -26,6 +27,8 @@ from datamill.results.bundles.decisions import Cause, Decision
 
 #: Time after which what was measured goes to disk; more often would disturb what is measured.
 _FLUSH_S = 2.0
+#: A program that takes longer to be read again, from a slow disk for example, stays where it is.
+_LONGEST_PLACING_S = 0.05
 #: Failed executions of one command that end timing, where they are so many of all.
 _MOST_FAILURES, _MOST_FAILED_SHARE = 5, 0.5
 
@@ -54,6 +57,11 @@ class TimingRun:
         self._session, self._question, self._bundle, self._listener = session, question, bundle, listener
         self._builds = builds
         self._commands: Mapping[str, CommandLine] = {item.name: item for item in question.commands}
+        self._programs = {
+            item.name: program
+            for item in question.commands
+            if builds is None and (program := find_program(item.words, question.find_folder(item)))
+        }
         self._archives = {item.name: item.sha256 for item in bundle.head.packages}
         self._rounds = RoundsSoFar(bundle.experiment)
         self._began_s, self._counting_s, self._flushed_s = began_s, monotonic(), monotonic()
@@ -133,6 +141,7 @@ class TimingRun:
         levels = {
             name: level for name, level in trial.levels.items() if name != "package" and name not in of_build
         }
+        self._place_program(trial.package)
         execution = execute_command(
             self._session,
             self._question,
@@ -155,6 +164,14 @@ class TimingRun:
         self._rounds.add(trial, record)
         if record.outcome != "completed":
             self._note_failure(command, record)
+
+    def _place_program(self, name: str) -> None:
+        """Draw where the kernel keeps the program of a command, unless that takes long."""
+        if name in self._programs:
+            began_s = monotonic()
+            place_anew([self._programs[name]])
+            if monotonic() - began_s > _LONGEST_PLACING_S:
+                del self._programs[name]
 
     def _note_failure(self, command: CommandLine, record: TrialRecord) -> None:
         self._failures[command.name] += 1

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
-
-import pytest
 
 from datamill.analysis.gate.judge_benchmarks import BASE, HEAD
 from datamill.conduct.commits.checkout import Checkout
@@ -16,7 +12,6 @@ from datamill.conduct.gate.benchmark_values import BenchmarkValues
 from datamill.conduct.gate.gate_run import GateRun, Measured
 from datamill.execution.command_session import CommandSession
 from datamill.experiment.gate.gate import Benchmark, Gate
-from datamill.packing.git.git_trees import GitTree, GitTrees
 
 BENCHMARK = Benchmark("bench", "./bench")
 
@@ -56,33 +51,3 @@ def test_builds_that_are_the_same_are_placed_anew_in_each_round() -> None:
 
 def test_builds_that_are_made_anew_need_no_other_place() -> None:
     assert run_gate(lambda _: None)[1] == [0, 0]
-
-
-def test_what_a_build_made_is_dropped_from_memory_and_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Trees:
-        inner = ""
-
-        def export(self, tree: GitTree, folder: Path) -> None:  # noqa: ARG002
-            folder.mkdir(parents=True)
-
-    class Built(Checkout):
-        def note(self, *made: Path) -> None:
-            self._made = list(made)
-
-    dropped: Counter[str] = Counter()
-
-    def drop(descriptor: int, offset: int, length: int, advice: int) -> None:
-        assert (offset, length, advice) == (0, 0, os.POSIX_FADV_DONTNEED)
-        dropped[Path(f"/proc/self/fd/{descriptor}").readlink().name] += 1
-
-    tree = cast("GitTree", type("Tree", (), {"name": "a", "title": "a"}))
-    checkout = Built(cast("GitTrees", Trees()), tree, tmp_path / "a", "make")
-    program, gone = tmp_path / "prog", tmp_path / "gone"
-    program.write_bytes(b"\1" * 100_000)
-    checkout.note(program, gone)
-    monkeypatch.setattr(os, "posix_fadvise", drop)
-    checkout.place_anew()
-    assert dropped == {"prog": 1}
-    assert program.read_bytes() == b"\1" * 100_000

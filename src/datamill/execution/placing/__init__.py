@@ -1,0 +1,1 @@
+"""Where the kernel keeps programs that are executed."""

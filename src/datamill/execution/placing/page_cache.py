@@ -1,0 +1,66 @@
+"""The pages of memory in which the kernel keeps a program's file, drawn anew.
+
+Two equal files may be executed in times that differ by a quarter, for as long as each lies where it is: of
+sixteen copies of a loop on an AMD EPYC two took 2% and 25% less than all others, until they were read again.
+What lies in one place for all of an experiment is a difference that nobody made; placed anew for each
+execution or round it is noise that intervals know of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from datamill.experiment.command_lines import SHELL
+
+#: What is read at once, and what is held meanwhile.
+_READ_BYTES = 4 << 20
+#: Larger programs take long to be read again, and spread over so many pages that few of them matter.
+_LARGEST_BYTES = 64 << 20
+
+
+def place_anew(programs: Iterable[Path]) -> None:
+    """Have the kernel keep programs in other pages of its memory.
+
+    What other processes execute as well stays where it is, and so does all of a file system that is memory.
+    What cannot be read is left alone. Nothing that others see changes: the files are read again at once.
+    """
+    chosen = list(programs)
+    for path in chosen:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            # Pages that are not on disk yet would stay.
+            os.fsync(file)
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    # Pages that were given back last are taken first: these keep the kernel from taking the same ones.
+    held = b"\1" * _READ_BYTES
+    for path in chosen:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            while file.read(_READ_BYTES):
+                pass
+    del held
+
+
+def find_program(words: Sequence[str], folder: Path) -> Path | None:
+    """Return the file of the compiled program that a command begins with; None where it cannot be told.
+
+    Args:
+        words: what is executed; behind a shell its first word counts.
+        folder: where it is.
+    """
+    if tuple(words[:2]) == (SHELL, "-c"):
+        try:
+            words = shlex.split(words[2])
+        except ValueError:
+            return None
+    if not words:
+        return None
+    found = str(folder / words[0]) if "/" in words[0] else shutil.which(words[0])
+    with contextlib.suppress(OSError):
+        if found and Path(found).is_file() and Path(found).stat().st_size <= _LARGEST_BYTES:
+            with Path(found).open("rb") as file:
+                return Path(found).resolve() if file.read(4) == b"\x7fELF" else None
+    return None
