@@ -26,6 +26,17 @@ def test_a_program_is_dropped_from_memory_and_read_again(
     place_anew([program, gone])
     assert dropped == ["prog"]
     assert program.read_bytes() == b"\1" * 100_000
+    # What takes long to be read again stays where it is: a large program, and many together.
+    large = tmp_path / "large"
+    large.touch()
+    os.truncate(large, 65 << 20)
+    place_anew([large])
+    many = [tmp_path / str(number) for number in range(5)]
+    for path in many:
+        path.touch()
+        os.truncate(path, 60 << 20)
+    place_anew(many)
+    assert dropped == ["prog"]
 
 
 def test_the_compiled_program_that_a_command_begins_with_is_found(tmp_path: Path) -> None:

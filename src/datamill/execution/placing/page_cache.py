@@ -19,17 +19,19 @@ from datamill.experiment.command_lines import SHELL
 
 #: What is read at once, and what is held meanwhile.
 _READ_BYTES = 4 << 20
-#: Larger programs take long to be read again, and spread over so many pages that few of them matter.
-_LARGEST_BYTES = 64 << 20
+#: Larger programs take long to be read again, alone and together.
+_LARGEST_BYTES, _MOST_BYTES = 64 << 20, 256 << 20
 
 
 def place_anew(programs: Iterable[Path]) -> None:
     """Have the kernel keep programs in other pages of its memory.
 
     What other processes execute as well stays where it is, and so does all of a file system that is memory.
-    What cannot be read is left alone. Nothing that others see changes: the files are read again at once.
+    What cannot be read is left alone, as are programs of more than 64 MB, or of more than 256 MB together.
+    Nothing that others see changes: the files are read again at once.
     """
-    chosen = list(programs)
+    sizes = {path: size for path in programs if 0 < (size := _find_size(path)) <= _LARGEST_BYTES}
+    chosen = list(sizes) if sum(sizes.values()) <= _MOST_BYTES else []
     for path in chosen:
         with contextlib.suppress(OSError), path.open("rb") as file:
             # Pages that are not on disk yet would stay.
@@ -42,6 +44,12 @@ def place_anew(programs: Iterable[Path]) -> None:
             while file.read(_READ_BYTES):
                 pass
     del held
+
+
+def _find_size(path: Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def find_program(words: Sequence[str], folder: Path) -> Path | None:
@@ -60,7 +68,7 @@ def find_program(words: Sequence[str], folder: Path) -> Path | None:
         return None
     found = str(folder / words[0]) if "/" in words[0] else shutil.which(words[0])
     with contextlib.suppress(OSError):
-        if found and Path(found).is_file() and Path(found).stat().st_size <= _LARGEST_BYTES:
+        if found and Path(found).is_file():
             with Path(found).open("rb") as file:
                 return Path(found).resolve() if file.read(4) == b"\x7fELF" else None
     return None
