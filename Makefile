@@ -37,11 +37,12 @@ PREPARE_OPTIONS = $(if $(FULL),--full,$(if $(QUICK),--quick)) $(if $(XZ),--xz '$
 # which `make lint` compiles, are not linked.
 # Twice as many at once as processors, as they wait half of their time.
 CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
+
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)
 
-.PHONY: help setup demo installed rust-tests built test check prove hostile nightly lint \
-	lint-python lint-rust bench simulate man wheel wheel-check glossary rights clean
+.PHONY: help setup demo installed rust-tests built test check prove hostile nightly lint lint-python lint-rust bench simulate man \
+	wheel wheel-check glossary rights clean
 
 help: ## list the targets
 	@echo 'make setup   everything that the other targets need: .venv/bin/datamill and .venv/bin/datamill-worker'

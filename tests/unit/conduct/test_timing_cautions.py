@@ -90,6 +90,16 @@ def test_a_machine_is_busy_if_it_was_so_for_a_minute_and_is_so_now(
     assert find_load() == load
 
 
+def test_where_the_kernel_does_not_tell_what_runs_the_last_minute_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cautions.os, "getloadavg", lambda: (1.9, 0.5, 0.1))
+    monkeypatch.setattr(cautions.os, "sched_getaffinity", lambda _: {0, 1})
+    for told in ("", "cpu\n", "cpu 1 2 3\nprocs_running 1"):
+        monkeypatch.setattr(cautions, "_read", lambda _, told=told: told)
+        assert find_load() == 1.9
+
+
 def test_too_few_executions_to_tell_anything_are_called_so_before_they_run() -> None:
     commands = read_commands(["a", "b", "c"])
     (text,) = list_cautions(TimingQuestion(commands, Path("/"), most_rounds=9), WarmUp())
