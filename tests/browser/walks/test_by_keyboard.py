@@ -14,6 +14,15 @@ AROUND = (
     "/experiments/3/publish",
 )  # fmt: skip
 
+#: Counts how often the page changed, and how often nothing had the focus then.
+_WATCH_THE_FOCUS = """() => {
+  window.changes = 0; window.lost = 0;
+  new MutationObserver(() => {
+    window.changes += 1;
+    if (document.activeElement === document.body) window.lost += 1;
+  }).observe(document.getElementById("content"), {childList: true, subtree: true});
+}"""
+
 
 def log_in(hands: Hands, user: str) -> None:
     hands.page.get_by_role("heading", name="Log in to datamill").wait_for()
@@ -138,8 +147,10 @@ def test_the_focus_stays_where_it_was_when_a_part_of_the_page_is_replaced(visit:
     hands.go_to("Trials, each with what its machine recorded")
     hands.press("Enter")
     hands.go_to("Counted")
+    page.evaluate(_WATCH_THE_FOCUS)
     hands.press("Enter")
     page.locator("#trials .tabs [aria-current]", has_text="Counted").wait_for()
+    assert page.evaluate("[window.changes > 0, window.lost]") == [True, 0]
     assert hands.place["name"] == "Counted"
     # The list of experiments is asked for again by itself.
     visit.open("/experiments?search=compression")
