@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::inside::{TrialParts, lost_carrier, perform_trial};
 use crate::assignment::Assignment;
 use crate::build::{BuildError, SharedBuild, obtain_shared_build};
+use crate::process::{find_programs, place_anew};
 use crate::world::{
     Changes, EncloseError, Keeping, RootFilesystem, WorldError, WorldRequest, enclose, enter_world,
     impossible_failure,
@@ -135,6 +136,13 @@ fn perform_in(
             }
         },
     };
+    // A plain world copies all files, which places them anew.
+    if kind != IsolationKind::Plain {
+        let layers = build.as_ref().map(|build| build.layers.as_path());
+        let folders = [Some(assignment.package.root.as_path()), layers];
+        let programs = folders.into_iter().flatten().flat_map(find_programs);
+        place_anew(&programs.collect::<Vec<_>>());
+    }
     let mut parts = perform_with_build(kind, assignment, worker, build)?;
     parts.notices.splice(0..0, notices);
     Ok(parts)

@@ -6,6 +6,7 @@ mod factors;
 mod families;
 mod interruptions;
 mod packages;
+mod placing;
 mod replication;
 mod scripts;
 mod support;

@@ -28,7 +28,7 @@ use crate::process::{
 use crate::trial::collect::Metrics;
 use crate::trouble::{Step, failure, interrupted};
 use crate::world::{EncloseError, World, WorldFacts, factor_failure};
-use preparation::{measured_script, prepare_world};
+use preparation::{measured_script, place_run_program, prepare_world};
 use profile::profile_package;
 
 /// What the enclosed process reports of a trial: the part of its record that it saw.
@@ -255,6 +255,7 @@ fn run_package(
     parts
         .factors
         .extend(levels.observe(world, witness.as_ref()));
+    place_run_program(world);
     let mut locked = None;
     prepare_world(
         levels,

@@ -1,12 +1,18 @@
 //! What is done in the world before the measured execution of `run.sh`.
 
+use std::os::unix::fs::FileExt;
+
 use datamill_protocol::{FactorFacts, Phase, PhaseFacts};
 
 use crate::build::check_still_there;
 use crate::factors::{BeforeRun, LockedFiles, Moment, RunConditions, WorldLevels};
 use crate::package::RUN;
-use crate::process::{Execution, Script, Stage, run_script};
+use crate::process::{Execution, Script, Stage, find_program, place_anew, run_script};
 use crate::trouble::Step;
+use crate::world::World;
+
+/// Bytes of a `run.sh` that is asked for its program.
+const LONGEST_SCRIPT: usize = 1 << 16;
 
 /// Has the factors act that act before the measured execution of `run.sh`, which is there afterwards.
 ///
@@ -35,6 +41,21 @@ pub fn prepare_world(
     levels.prepare(Moment::WarmUp, &mut before, factors)?;
     check_still_there(world, Phase::Run, RUN)?;
     levels.prepare(Moment::Last, &mut before, factors)
+}
+
+/// Has the kernel keep the program that `run.sh` becomes in other pages of its memory, where it says which that is.
+pub fn place_run_program(world: &World) {
+    let mut script = vec![0; LONGEST_SCRIPT];
+    // As it came: what a build has put in its place may be a pipe, or without end.
+    let Ok(length) = world.run_script.read_at(&mut script, 0) else {
+        return;
+    };
+    let script = String::from_utf8_lossy(&script[..length]);
+    if length < LONGEST_SCRIPT
+        && let Some(program) = find_program(&script, &world.directory)
+    {
+        place_anew(&[program]);
+    }
 }
 
 /// `run.sh` with all that its process gets; `warmup` numbers an execution before the measured one.
