@@ -52,6 +52,7 @@ LATER = {
         "tests/acceptance/packages/test_shipped_packages.py::test_a_package_with_fetched_sources",
         "tests/acceptance/packages/test_shipped_packages.py::test_packages_that_are_complete",
         "tests/acceptance/packages/test_shipped_packages.py::test_a_package_takes_as_many_measurements_as_it_is_asked_for[aes]",
+        "tests/planted/studies/test_planted_history.py::test_the_study",
         "tests/planted/studies/test_planted_shapes.py::test_what_changes_the_work_runs_and_what_does_not_is_skipped[link-time]",
         "tests/planted/studies/test_planted_shapes.py::test_what_changes_the_work_runs_and_what_does_not_is_skipped[static]",
         "tests/planted/studies/test_planted_shapes.py::test_what_changes_the_work_runs_and_what_does_not_is_skipped[without",

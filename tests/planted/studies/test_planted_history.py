@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,24 @@ def test_perphecy_runs_what_changed_the_work_and_dismisses_the_rest(history):
     table_case = next(case for case in cases if case.new == "changed table")
     assert not any(table_case.readings.values())
     assert table_case.features["own.data_reached"] == 1.0
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_the_study_of_planted_commits_decides_them_as_in_use(tmp_path):
+    # Nine commits are collected, learnt from and predicted one after the other: half a minute.
+    script = Path(__file__).parents[3] / "studies" / "selection" / "planted.py"
+    told = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "planted")],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in told.splitlines()[2:]]
+    decided = {row[0]: row[3] for row in rows}
+    assert len(rows) == 9
+    assert {subject for subject, decision in decided.items() if decision == "skip"} == {
+        "Explain the loop (comment only)",
+        "Move a function",
+        "Rename a function",
+    }
+    assert "missed" not in told
