@@ -1,7 +1,9 @@
 """Tracing allocations: time of the processor, traced over untraced, beside tracemalloc.
 
 Each program runs in turns with every way of looking at it, in random order; a ratio is of two executions that
-follow each other, the number given their median. User time, so that other work on the machine hardly counts.
+follow each other, the number given their median with its interval at 95%, which assumes nothing of their
+distribution. User time, so that other work on the machine hardly counts. The interpreter and the tracer are
+placed anew in the kernel's page cache for each pair, since where they lie changes times.
 
     python benches/allocators/allocators.py --python /usr/bin/python3.11 --pairs 7
 """
@@ -11,15 +13,18 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from scipy.stats import binom
 from traced_programs import PROGRAMS
 
 from datamill.allocators.ledger import plan_ledger
+from datamill.execution.placing.page_cache import place_anew
 from datamill.execution.tracing.traced_program import opening_ledger
 from datamill.execution.tracing.tracer import LEDGER_VARIABLE, find_tracer
 
@@ -50,27 +55,38 @@ def main() -> int:
         for name in given.program or PROGRAMS:
             base, ratios = measure(python, PROGRAMS[name], ways, given.pairs)
             for way in ways:
-                all_ratios[way].append(ratios[way])
-            rows.append([name, f"{base:.2f} s", *(f"{ratios[way]:.2f}" for way in ways)])
+                all_ratios[way].append(statistics.median(ratios[way]))
+            rows.append([name, f"{base:.2f} s", *(spell_median(ratios[way]) for way in ways)])
         rows.append(["median", "", *(f"{statistics.median(all_ratios[way]):.2f}" for way in ways)])
         print(f"\n{version}, median of {given.pairs} pairs\n")
         print(format_table(["program", "untraced", *ways], rows))
     return 0
 
 
-def measure(python: str, program: str, ways: list[str], pairs: int) -> tuple[float, dict[str, float]]:
-    """Return the median time without a tracer, in seconds, and the median ratio of each way."""
+def measure(python: str, program: str, ways: list[str], pairs: int) -> tuple[float, dict[str, list[float]]]:
+    """Return the median time without a tracer, in seconds, and the ratios of each way."""
     ratios: dict[str, list[float]] = {way: [] for way in ways}
     bases = []
+    interpreter = Path(shutil.which(python) or python).resolve()
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "program.py"
         script.write_text(program, encoding="utf-8")
         for _ in range(pairs):
             for way in random.sample(ways, len(ways)):
+                place_anew([interpreter, find_tracer()])
                 both = {looked: time(python, script, way if looked else "") for looked in draw_order()}
                 ratios[way].append(both[True] / both[False])
                 bases.append(both[False])
-    return statistics.median(bases), {way: statistics.median(found) for way, found in ratios.items()}
+    return statistics.median(bases), ratios
+
+
+def spell_median(ratios: list[float]) -> str:
+    """Return a median with its interval at 95%, from the order of the ratios; that takes six of them."""
+    median, ordered = statistics.median(ratios), sorted(ratios)
+    outside = int(binom.ppf(0.025, len(ordered), 0.5))
+    if outside == 0:
+        return f"{median:.2f}"
+    return f"{median:.2f} ({ordered[outside - 1]:.2f} to {ordered[-outside]:.2f})"
 
 
 def draw_order() -> list[bool]:
