@@ -3,7 +3,8 @@
 Each program runs in turns with every way of looking at it, in random order; a ratio is of two executions that
 follow each other, the number given their median with its interval at 95%, which assumes nothing of their
 distribution. User time, so that other work on the machine hardly counts. The interpreter and the tracer are
-placed anew in the kernel's page cache for each pair, since where they lie changes times.
+placed anew in the kernel's page cache for each pair, since where they lie changes times. Name another
+interpreter than the one that executes this: that stays where it is.
 
     python benches/allocators/allocators.py --python /usr/bin/python3.11 --pairs 7
 """
@@ -67,13 +68,13 @@ def measure(python: str, program: str, ways: list[str], pairs: int) -> tuple[flo
     """Return the median time without a tracer, in seconds, and the ratios of each way."""
     ratios: dict[str, list[float]] = {way: [] for way in ways}
     bases = []
-    interpreter = Path(shutil.which(python) or python).resolve()
+    programs = find_files(python)
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "program.py"
         script.write_text(program, encoding="utf-8")
         for _ in range(pairs):
             for way in random.sample(ways, len(ways)):
-                place_anew([interpreter, find_tracer()])
+                place_anew([*programs, find_tracer()])
                 both = {looked: time(python, script, way if looked else "") for looked in draw_order()}
                 ratios[way].append(both[True] / both[False])
                 bases.append(both[False])
@@ -87,6 +88,13 @@ def spell_median(ratios: list[float]) -> str:
     if outside == 0:
         return f"{median:.2f}"
     return f"{median:.2f} ({ordered[outside - 1]:.2f} to {ordered[-outside]:.2f})"
+
+
+def find_files(python: str) -> list[Path]:
+    """Return the files of an interpreter's code: its program, and its library where it has one."""
+    program = Path(shutil.which(python) or python).resolve()
+    listed = subprocess.check_output(["ldd", str(program)], text=True).split()
+    return [program, *(Path(word).resolve() for word in listed if "/libpython" in word)]
 
 
 def draw_order() -> list[bool]:

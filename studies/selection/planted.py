@@ -64,7 +64,7 @@ void check(int); void complain(const char *, int);
 MAKEFILE = """\
 CFLAGS = -O2 -g -frecord-gcc-switches
 program: engine.c main.c engine.h Makefile
-\t$(CC) $(CFLAGS) -static -o $@ engine.c main.c
+\t$(CC) $(CFLAGS) -o $@ engine.c main.c
 """
 FIRST = {"engine.c": ENGINE, "main.c": MAIN, "engine.h": HEADER, "Makefile": MAKEFILE}
 MOVED = "__attribute__((noinline)) int cold(int n) { return n > 1000000 ? mix(n, 7) : n; }\n"
@@ -83,7 +83,7 @@ COMMITS = (
     Planted("Explain the loop (comment only)", {"/* The hot loop. */\n": "/* The\n * hot\n * loop. */\n"}),
     Planted("Move a function", {MOVED: "", "/* The\n": MOVED + "/* The\n"}),
     Planted("Change a constant of a cold function", {"1000000": "2000000"}),
-    Planted("Change a function that nothing calls", {"n * 17": "n * 19 + 1"}),
+    Planted("Change a function that the benchmark does not call", {"n * 17": "n * 19 + 1"}),
     Planted("Change a table", {"5, 9, 2, 6": "5, 9, 2, 7"}),
     Planted(
         "Slow the hot loop",

@@ -149,7 +149,10 @@ def test_perphecy_runs_what_changed_the_work_and_dismisses_the_rest(history):
     assert table_case.features["own.data_reached"] == 1.0
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.skipif(
+    any(shutil.which(name) is None for name in ("valgrind", "git", "gcc", "make")),
+    reason="valgrind, git, gcc or make is not installed",
+)
 def test_the_study_of_planted_commits_decides_them_as_in_use(tmp_path):
     # Nine commits are collected, learnt from and predicted one after the other: half a minute.
     script = Path(__file__).parents[3] / "studies" / "selection" / "planted.py"
@@ -160,11 +163,8 @@ def test_the_study_of_planted_commits_decides_them_as_in_use(tmp_path):
         text=True,
     ).stdout
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in told.splitlines()[2:]]
-    decided = {row[0]: row[3] for row in rows}
+    skipped = {row[0] for row in rows if row[3] == "skip"}
     assert len(rows) == 9
-    assert {subject for subject, decision in decided.items() if decision == "skip"} == {
-        "Explain the loop (comment only)",
-        "Move a function",
-        "Rename a function",
-    }
+    assert {"Explain the loop (comment only)", "Move a function", "Rename a function"} <= skipped
+    assert [row[3] for row in rows if row[0].startswith(("Slow", "Quicken", "Compile"))] == ["run"] * 3
     assert "missed" not in told

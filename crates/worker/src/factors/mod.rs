@@ -27,7 +27,7 @@ pub use user::{
     offer_user_factors, prepare_user_factors, set_environment_factors, show_factor_folders,
 };
 pub use world::{
-    BACKGROUND_LOAD, BeforeRun, BesideRun, LoadLook, LockedFiles, Moment, WorldLevels, time_between,
+    BACKGROUND_LOAD, BeforeRun, BesideRun, LoadLook, Moment, WorldLevels, time_between,
 };
 
 /// Levels of one trial, understood.

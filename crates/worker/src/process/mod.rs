@@ -10,5 +10,7 @@ pub use environment::{
     announce_measurements, inherited_notices, phase_environment, policy_name, set_variable,
 };
 pub use phases::{Execution, Script, Stage, is_full, launch_failure, output_file, run_script};
-pub use placing::{find_program, find_programs, place_anew};
+pub use placing::{
+    LockedFiles, Pages, fill, find_program, find_programs, place_anew, resident_pages,
+};
 pub use witness::{Witness, autogroup_of, observe_self, own_limit, variable_of};

@@ -15,6 +15,9 @@ use crate::world::{
     impossible_failure,
 };
 
+const LEFT_IN_PLACE: &str = "Some programs of the package stay in one place of the kernel's memory for all trials, which can \
+    change their time: they are too large or too many to be read again before each.";
+
 /// Kinds of worlds that satisfy what is wanted, strongest first.
 pub fn candidates(spec: &TrialSpec) -> &'static [IsolationKind] {
     match spec.isolation {
@@ -136,12 +139,16 @@ fn perform_in(
             }
         },
     };
-    // A plain world copies all files, which places them anew.
-    if kind != IsolationKind::Plain {
+    // Those that are copied are in other pages anyway.
+    let settings = assignment.levels.world.settings(None);
+    if kind != IsolationKind::Plain && !settings.copies_package() {
         let layers = build.as_ref().map(|build| build.layers.as_path());
         let folders = [Some(assignment.package.root.as_path()), layers];
-        let programs = folders.into_iter().flatten().flat_map(find_programs);
-        place_anew(&programs.collect::<Vec<_>>());
+        let programs = find_programs(folders.into_iter().flatten());
+        place_anew(&programs.found);
+        if programs.has_more {
+            notices.push(LEFT_IN_PLACE.to_owned());
+        }
     }
     let mut parts = perform_with_build(kind, assignment, worker, build)?;
     parts.notices.splice(0..0, notices);

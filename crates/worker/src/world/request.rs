@@ -57,6 +57,13 @@ pub struct WorldSettings<'a> {
     pub shares_session: bool,
 }
 
+impl WorldSettings<'_> {
+    /// Whether the package and its shared build are copied for the trial, not shown from where they are kept.
+    pub fn copies_package(&self) -> bool {
+        !matches!(self.root_filesystem, None | Some(RootFilesystem::Memory))
+    }
+}
+
 /// Levels of the factor `root_filesystem`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootFilesystem {

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datamill_protocol::{
     BuildPolicy, FailureKind, IsolationKind, IsolationWanted, Outcome, PackageSpec, SCHEMA_VERSION,
@@ -332,4 +332,10 @@ pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     panic!("{what} did not happen within a minute");
+}
+
+/// Keeps other tests from dropping the machine's caches, of which there is one set, while this one looks at them.
+pub fn hold_caches() -> MutexGuard<'static, ()> {
+    static CACHES: Mutex<()> = Mutex::new(());
+    CACHES.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,10 +5,9 @@ use datamill_protocol::{
     FactorFacts, FactorOffer, FactorStage, MissingLevel, PhaseFacts, TrialSpec,
 };
 
-use super::before_run::LockedFiles;
 use super::load_look::LoadLook;
 use super::private_world::missing_world;
-use crate::process::Witness;
+use crate::process::{LockedFiles, Witness};
 use crate::trouble::Step;
 use crate::world::{World, WorldSettings};
 

@@ -11,7 +11,6 @@ mod private_world;
 
 use datamill_protocol::FactorOffer;
 
-pub use before_run::LockedFiles;
 pub use beside::BACKGROUND_LOAD;
 use factor::WorldFactor;
 pub use factor::{BeforeRun, BesideRun, Moment};

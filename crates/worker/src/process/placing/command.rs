@@ -3,45 +3,69 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::program_bytes;
-use crate::world::SEARCH_PATH;
+use super::{LARGEST_BYTES, program_bytes};
 
-/// Finds the compiled program that a script becomes: that of its last line, where this is an `exec` of a plain word
+/// Finds the compiled program that a script becomes: that of its last line, where this is an `exec` of a plain word,
 /// or of a shell whose command line begins with one.
 ///
-/// Paths are relative to the folder of the last `cd`, or to that in which the script starts.
-pub fn find_program(script: &str, directory: &Path) -> Option<PathBuf> {
+/// Variables that are set before the program are left out, as is an `env` that sets them. Relative paths lead from
+/// the folder of the last `cd`, or from that in which the script starts. What cannot be told is not found: all
+/// that a wrong guess would do is to have another program read again.
+pub fn find_program(script: &str, directory: &Path, search_path: &str) -> Option<PathBuf> {
+    let script = script.replace("\\\n", " ");
     let lines = || {
-        script
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
+        let lines = script.lines().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
     };
-    let mut words = split_words(lines().next_back()?.strip_prefix("exec ")?).into_iter();
-    let mut program = words.next()??;
-    if program == "/bin/sh" && words.next()?? == "-c" {
-        program = split_words(&words.next()??).into_iter().next()??;
+    let words = split_words(lines().next_back()?.strip_prefix("exec ")?);
+    let mut words = skip_settings(&words);
+    let inner;
+    if let [Some(shell), Some(option), Some(text), ..] = words
+        && shell == "/bin/sh"
+        && option == "-c"
+    {
+        inner = split_words(text);
+        words = skip_settings(&inner);
     }
-    let directory = lines()
-        .filter_map(|line| line.strip_prefix("cd "))
-        .next_back()
-        .map_or(Some(directory.to_owned()), |rest| {
-            let folder = split_words(rest).into_iter().next()??;
-            Some(directory.join(folder))
-        })?;
-    let place = if program.contains('/') {
-        directory.join(program)
+    let program = words.first()?.as_ref()?;
+    let place = if program.starts_with('/') {
+        PathBuf::from(program)
+    } else if program.contains('/') {
+        match lines()
+            .filter_map(|line| line.strip_prefix("cd "))
+            .next_back()
+        {
+            Some(rest) => directory
+                .join(split_words(rest).first()?.as_ref()?)
+                .join(program),
+            None => directory.join(program),
+        }
     } else {
-        let mut places = SEARCH_PATH
-            .split(':')
-            .map(|folder| Path::new(folder).join(&program));
+        let folders = search_path.split(':');
+        let mut places = folders.map(|folder| directory.join(folder).join(program));
         places.find(|place| place.is_file())?
     };
     let place = fs::canonicalize(place).ok()?;
-    program_bytes(&place).map(|_| place)
+    program_bytes(&place)
+        .filter(|bytes| *bytes <= LARGEST_BYTES)
+        .map(|_| place)
 }
 
-/// Words of a line of a shell; `None` for one with anything that the shell replaces, and all after it left out.
+/// Words from the program on: variables that are set for it come before it.
+fn skip_settings(words: &[Option<String>]) -> &[Option<String>] {
+    let words = match words {
+        [Some(first), rest @ ..] if first == "env" => rest,
+        _ => words,
+    };
+    let sets = |word: &Option<String>| {
+        let name = word.as_ref().and_then(|word| word.split_once('='));
+        name.is_some_and(|(name, _)| !name.contains('/'))
+    };
+    let first = words.iter().position(|word| !sets(word));
+    &words[first.unwrap_or(words.len())..]
+}
+
+/// Words of a line of a shell; `None` for one with anything that the shell replaces, and none after it.
 fn split_words(line: &str) -> Vec<Option<String>> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -87,6 +111,7 @@ mod tests {
 
     use super::*;
     use crate::scratch::TemporaryFolder;
+    use crate::world::SEARCH_PATH;
 
     fn program_in(folder: &Path) -> PathBuf {
         let path = fs::canonicalize(folder).unwrap().join("a program");
@@ -102,25 +127,31 @@ mod tests {
         let directory = program.parent().unwrap();
         symlink("a program", directory.join("link")).unwrap();
         let place = directory.display();
-        let sh = fs::canonicalize("/bin/sh").unwrap();
-        for (script, found) in [
-            ("exec './a program' -9 \"$LEVEL\"\n".to_owned(), &program),
-            (format!("#!/bin/sh\nexec '{place}/a program' x\n"), &program),
-            (
-                format!(
-                    "if ! [ -d /x ]; then\n exit 1\nfi\ncd {place} || exit 125\nexec ./link\n\n"
-                ),
-                &program,
-            ),
-            (
-                format!("cd '{place}' || exit 125\nexec /bin/sh -c './link | wc -c'\n"),
-                &program,
-            ),
-            ("exec sh -c x\n".to_owned(), &sh),
-            ("exec /bin/sh script.sh\n".to_owned(), &sh),
+        for script in [
+            "exec './a program' -9 \"$LEVEL\"\n".to_owned(),
+            "exec './a program' \\\n  -9 \\\n  -c\n# the end\n".to_owned(),
+            "exec A=1 B='2 3' ./link\n".to_owned(),
+            "exec env A=1 ./link\n".to_owned(),
+            "exec link \"$@\"\n".to_owned(),
+            "exec /bin/sh -c 'A=1 ./link | wc'\n".to_owned(),
+            format!("cd \"$(dirname \"$0\")\"\nexec '{place}/a program' x\n"),
+            format!("if ! [ -d /x ]; then\n exit 1\nfi\ncd {place} || exit 125\nexec ./link\n\n"),
+            format!("cd '{place}' || exit 125\nexec /bin/sh -c './link | wc -c'\n"),
         ] {
-            let found_there = find_program(&script, directory);
-            assert_eq!(found_there.as_ref(), Some(found), "{script}");
+            let path = format!("/nowhere:{place}");
+            let found = find_program(&script, directory, &path);
+            assert_eq!(found.as_ref(), Some(&program), "{script}");
+        }
+        let sh = fs::canonicalize("/bin/sh").unwrap();
+        for script in [
+            "exec sh -c x\n",
+            "exec /bin/sh script.sh\n",
+            "exec /bin/sh\n",
+        ] {
+            assert_eq!(
+                find_program(script, directory, SEARCH_PATH).as_ref(),
+                Some(&sh)
+            );
         }
     }
 
@@ -136,17 +167,22 @@ mod tests {
             "exec ./script\n",
             "exec $PROGRAM\n",
             "exec \"$PROGRAM\"\n",
+            "exec -a name './a program'\n",
             "exec 'unended\n",
             "exec `which x`\n",
             "exec ./gone\n",
+            "exec A=1\n",
             "exec no-such-program-anywhere\n",
-            "exec /bin/sh -c\n",
             "exec /bin/sh -c '$(x)'\n",
             "cd \"$HOME\"\nexec './a program'\n",
             "exec \n",
             "exec ''\n",
         ] {
-            assert_eq!(find_program(script, directory), None, "{script}");
+            assert_eq!(
+                find_program(script, directory, SEARCH_PATH),
+                None,
+                "{script}"
+            );
         }
     }
 }

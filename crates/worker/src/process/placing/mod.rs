@@ -5,87 +5,117 @@
 //! What lies in one place for all trials of a build, or of a command, is a difference that nobody made.
 
 mod command;
+mod page_cache;
+#[cfg(test)]
+mod tests;
 
 pub use command::find_program;
+pub use page_cache::{LockedFiles, Pages, fill, resident_pages};
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, fadvise, fdatasync};
+use rustix::fs::{Advice, fadvise};
 
-/// Larger programs take long to be read again, alone and together.
+/// Larger programs take long to be read again, alone and together; so do many.
 const LARGEST_BYTES: u64 = 64 << 20;
 const MOST_BYTES: u64 = 256 << 20;
+const MOST_PROGRAMS: usize = 2000;
 /// Files and folders that are looked at.
 const MOST_ENTRIES: usize = 50_000;
-/// What is read at once, and what is held meanwhile.
-const READ_BYTES: usize = 4 << 20;
+/// What is held while programs are read again.
+const HELD_BYTES: usize = 4 << 20;
+const READ_BYTES: usize = 1 << 18;
 
-/// Has the kernel keep programs and libraries in other pages of its memory; returns how many it dropped.
-///
-/// What others execute at the same time stays where it is, and so does all of a file system that is memory.
-/// Nothing that trials see changes: what is dropped is read again at once.
-pub fn place_anew(programs: &[PathBuf]) -> usize {
-    let dropped = programs
-        .iter()
-        .filter(|program| drop_pages(program).is_ok())
-        .count();
-    // Pages that were given back last are taken first: these keep the kernel from taking the same ones.
-    let held = vec![1u8; READ_BYTES];
-    let mut buffer = vec![0u8; 1 << 18];
-    for program in programs {
-        read_whole(program, &mut buffer).ok();
-    }
-    drop(std::hint::black_box(held));
-    dropped
+/// Compiled programs and libraries that were found in memory.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// Those that are not too many and not too large, the smallest first.
+    pub found: Vec<PathBuf>,
+    /// Whether there are, or may be, others.
+    pub has_more: bool,
 }
 
-/// The compiled programs and libraries in a folder.
+/// Has the kernel keep programs and libraries in other pages of its memory.
 ///
-/// Those of more than 64 MB are left out. None are found where all others have more than 256 MB together, or where
-/// the folder has more than 50,000 entries.
-pub fn find_programs(folder: &Path) -> Vec<PathBuf> {
-    let (mut programs, mut bytes, mut entries) = (Vec::new(), 0, 0);
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
+/// What others execute at the same time stays where it is, and so does all of a file system that is memory. What
+/// is dropped is read again at once; what was not in memory is not read.
+pub fn place_anew(programs: &[PathBuf]) {
+    let dropped: Vec<_> = programs
+        .iter()
+        .filter(|program| drop_pages(program).is_ok())
+        .collect();
+    // Pages that were given back last are taken first: these keep the kernel from taking the same ones.
+    let held = vec![1u8; HELD_BYTES];
+    let mut buffer = vec![0u8; READ_BYTES];
+    for program in dropped {
+        read_again(program, &mut buffer).ok();
+    }
+    drop(std::hint::black_box(held));
+}
+
+/// Finds the compiled programs and libraries in folders that are in memory: up to 64 MB each, 256 MB and 2,000
+/// together, in up to 50,000 files and folders.
+pub fn find_programs<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Programs {
+    let mut sized = Vec::new();
+    let (mut entries, mut has_more) = (0, false);
+    let mut folders: Vec<_> = folders.into_iter().map(Path::to_owned).collect();
+    'all: while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             entries += 1;
             if entries > MOST_ENTRIES {
-                return Vec::new();
+                has_more = true;
+                break 'all;
             }
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                 Ok(kind) if kind.is_file() => {
-                    if let Some(size) = program_bytes(&entry.path()) {
-                        bytes += size;
-                        programs.push(entry.path());
+                    let path = entry.path();
+                    match program_bytes(&path) {
+                        Some(bytes) if bytes > LARGEST_BYTES => has_more = true,
+                        Some(bytes) => sized.push((bytes, path)),
+                        None => {}
                     }
                 }
                 _ => {}
             }
-            if bytes > MOST_BYTES {
-                return Vec::new();
-            }
         }
     }
-    programs
+    sized.sort();
+    let all = sized.len();
+    let mut left = MOST_BYTES;
+    let found: Vec<_> = sized
+        .into_iter()
+        .take(MOST_PROGRAMS)
+        .map_while(|(bytes, path)| {
+            left = left.checked_sub(bytes)?;
+            Some(path)
+        })
+        .collect();
+    has_more |= found.len() < all;
+    Programs { found, has_more }
 }
 
-/// Size of what the kernel or a program's loader maps as code: an ELF file that may be executed, or has the name of a
-/// library. `None` for what is something else, or too large.
+/// Size of what the kernel or a program's loader maps as code, if some of it is in memory: an ELF file that may be
+/// executed, or has the name of a library.
 fn program_bytes(path: &Path) -> Option<u64> {
     let facts = fs::symlink_metadata(path).ok()?;
     let may_run = facts.permissions().mode() & 0o111 != 0;
     let is_library = path
         .file_name()
         .is_some_and(|name| name.to_string_lossy().contains(".so"));
-    if !(may_run || is_library) || facts.len() > LARGEST_BYTES {
+    if !facts.is_file() || !(may_run || is_library) {
+        return None;
+    }
+    let file = open_unfollowed(path).ok()?;
+    // Before it is read: a trial that begins with a cold machine finds its programs on the disk.
+    if resident_pages(&file).ok()?.resident == 0 {
         return None;
     }
     let mut magic = [0; 4];
-    let file = open_unfollowed(path).ok()?;
     file.read_exact_at(&mut magic, 0).ok()?;
     (&magic == b"\x7fELF").then_some(facts.len())
 }
@@ -100,126 +130,18 @@ fn open_unfollowed(path: &Path) -> io::Result<File> {
 
 fn drop_pages(program: &Path) -> io::Result<()> {
     let program = open_unfollowed(program)?;
-    // Pages that are not on the disk yet would stay.
-    fdatasync(&program)?;
+    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // Pages that are not on the disk yet would stay. Unlike fsync this does not have the disk empty its own cache,
+    // which takes milliseconds for each file.
+    // SAFETY: no pointers involved.
+    unsafe { libc::sync_file_range(program.as_raw_fd(), 0, 0, all) };
     Ok(fadvise(&program, 0, None, Advice::DontNeed)?)
 }
 
-fn read_whole(program: &Path, buffer: &mut [u8]) -> io::Result<()> {
-    let mut program = open_unfollowed(program)?;
+fn read_again(program: &Path, buffer: &mut [u8]) -> io::Result<()> {
+    let mut program = open_unfollowed(program)?.take(LARGEST_BYTES);
     while program.read(buffer)? > 0 {}
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ptr;
-
-    use super::*;
-    use crate::scratch::TemporaryFolder;
-    use crate::world::filesystem_of;
-
-    const PAGE: usize = 4096;
-    const PAGES: usize = 40;
-
-    fn write_program(path: &Path, mode: u32) {
-        let mut content = vec![7u8; PAGES * PAGE];
-        content[..4].copy_from_slice(b"\x7fELF");
-        fs::write(path, content).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    }
-
-    /// Numbers of the frames that hold a file; none where the kernel does not tell them.
-    fn frames(path: &Path) -> Option<Vec<u64>> {
-        let file = File::open(path).unwrap();
-        let bytes = PAGES * PAGE;
-        // SAFETY: a new mapping, whose first byte of each page is read while it lasts.
-        let start = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                bytes,
-                libc::PROT_READ,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                std::os::fd::AsRawFd::as_raw_fd(&file),
-                0,
-            )
-        };
-        assert_ne!(start, libc::MAP_FAILED);
-        let pagemap = File::open("/proc/self/pagemap").unwrap();
-        let mut found = Vec::new();
-        for page in 0..PAGES {
-            let address = start as usize + page * PAGE;
-            // SAFETY: inside of the mapping.
-            unsafe { ptr::read_volatile(address as *const u8) };
-            let mut entry = [0; 8];
-            pagemap
-                .read_exact_at(&mut entry, (address / PAGE * 8) as u64)
-                .unwrap();
-            found.push(u64::from_ne_bytes(entry) & ((1 << 55) - 1));
-        }
-        // SAFETY: this function's own mapping, unmapped once.
-        unsafe { libc::munmap(start, bytes) };
-        found.iter().any(|frame| *frame != 0).then_some(found)
-    }
-
-    #[test]
-    fn a_program_lies_elsewhere_afterwards_and_says_the_same() {
-        let folder = TemporaryFolder::new("placing");
-        let path = folder.path().join("deep");
-        fs::create_dir(&path).unwrap();
-        let path = path.join("program");
-        write_program(&path, 0o755);
-        let content = fs::read(&path).unwrap();
-        let file = File::open(&path).unwrap();
-        if matches!(filesystem_of(&file), Ok(Some("tmpfs"))) {
-            eprintln!("skipped: the temporary folder is in memory");
-            return;
-        }
-        drop(file);
-        let Some(before) = frames(&path) else {
-            eprintln!("skipped: the kernel does not tell this user where a file lies");
-            return;
-        };
-        assert_eq!(place_anew(&find_programs(folder.path())), 1);
-        let after = frames(&path).unwrap();
-        assert_ne!(before, after);
-        assert_eq!(fs::read(&path).unwrap(), content);
-    }
-
-    #[test]
-    fn only_what_is_mapped_as_code_is_read_again() {
-        let folder = TemporaryFolder::new("placing");
-        let place = |name: &str| folder.path().join(name);
-        write_program(&place("object.o"), 0o644);
-        fs::write(place("script"), "#!/bin/sh\n").unwrap();
-        fs::set_permissions(place("script"), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::write(place("empty.so"), "").unwrap();
-        std::os::unix::fs::symlink("/bin/sh", place("link")).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            place("pipe"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::from_raw_mode(0o755),
-            0,
-        )
-        .unwrap();
-        assert_eq!(find_programs(folder.path()).len(), 0);
-        write_program(&place("libz.so.1"), 0o644);
-        write_program(&place("program"), 0o755);
-        assert_eq!(find_programs(folder.path()).len(), 2);
-        // One that is too large is left alone; too much of them together leaves all alone.
-        let large = |name: &str, bytes| {
-            write_program(&place(name), 0o755);
-            let file = OpenOptions::new().write(true).open(place(name)).unwrap();
-            file.set_len(bytes).unwrap();
-        };
-        large("large", LARGEST_BYTES + 1);
-        assert_eq!(find_programs(folder.path()).len(), 2);
-        for name in ["a", "b", "c", "d"] {
-            large(name, LARGEST_BYTES);
-        }
-        assert_eq!(find_programs(folder.path()).len(), 0);
-        assert_eq!(find_programs(&place("gone")).len(), 0);
-        assert_eq!(place_anew(&[place("gone")]), 0);
-    }
 }

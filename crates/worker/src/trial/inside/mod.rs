@@ -238,6 +238,7 @@ fn run_package(
 ) -> Step<()> {
     let stage = assignment.stage(world);
     let levels = &assignment.levels.world;
+    place_run_program(world, &assignment.package.variables);
     if let Some(rule) = &assignment.spec.quiet {
         // Behind setup.sh, which leaves the disks busy, and before the load, which is part of the trial.
         let others = assignment.others;
@@ -255,7 +256,6 @@ fn run_package(
     parts
         .factors
         .extend(levels.observe(world, witness.as_ref()));
-    place_run_program(world);
     let mut locked = None;
     prepare_world(
         levels,

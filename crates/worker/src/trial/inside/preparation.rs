@@ -5,11 +5,11 @@ use std::os::unix::fs::FileExt;
 use datamill_protocol::{FactorFacts, Phase, PhaseFacts};
 
 use crate::build::check_still_there;
-use crate::factors::{BeforeRun, LockedFiles, Moment, RunConditions, WorldLevels};
+use crate::factors::{BeforeRun, Moment, RunConditions, WorldLevels};
 use crate::package::RUN;
-use crate::process::{Execution, Script, Stage, find_program, place_anew, run_script};
+use crate::process::{Execution, LockedFiles, Script, Stage, find_program, place_anew, run_script};
 use crate::trouble::Step;
-use crate::world::World;
+use crate::world::{SEARCH_PATH, World};
 
 /// Bytes of a `run.sh` that is asked for its program.
 const LONGEST_SCRIPT: usize = 1 << 16;
@@ -44,15 +44,17 @@ pub fn prepare_world(
 }
 
 /// Has the kernel keep the program that `run.sh` becomes in other pages of its memory, where it says which that is.
-pub fn place_run_program(world: &World) {
+pub fn place_run_program(world: &World, variables: &[(String, String)]) {
     let mut script = vec![0; LONGEST_SCRIPT];
     // As it came: what a build has put in its place may be a pipe, or without end.
     let Ok(length) = world.run_script.read_at(&mut script, 0) else {
         return;
     };
     let script = String::from_utf8_lossy(&script[..length]);
+    let own_path = variables.iter().find(|(name, _)| name == "PATH");
+    let search_path = own_path.map_or(SEARCH_PATH, |(_, path)| path);
     if length < LONGEST_SCRIPT
-        && let Some(program) = find_program(&script, &world.directory)
+        && let Some(program) = find_program(&script, &world.directory, search_path)
     {
         place_anew(&[program]);
     }

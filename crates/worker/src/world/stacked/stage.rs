@@ -26,7 +26,7 @@ impl Building<'_> {
             Changes::Disk(_) => 0,
         };
         let filesystem = self.request.settings.root_filesystem;
-        let copies = !matches!(filesystem, None | Some(RootFilesystem::Memory));
+        let copies = self.request.settings.copies_package();
         let copied = if copies { self.package_bytes()? } else { 0 };
         let image = match filesystem {
             Some(RootFilesystem::Image(_)) if self.kind == IsolationKind::UserNamespace => {

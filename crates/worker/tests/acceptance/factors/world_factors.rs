@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datamill_protocol::{
     BuildPolicy, FactorFacts, FailureKind, IsolationKind, IsolationWanted, Outcome, TrialRecord,
 };
 
-use crate::support::{Bench, processes_with, wait_until};
+use crate::support::{Bench, hold_caches, processes_with, wait_until};
 
 fn factor<'a>(record: &'a TrialRecord, name: &str) -> &'a FactorFacts {
     record
@@ -220,12 +219,6 @@ fn an_image_is_refused_to_who_may_not_mount_one() {
     ask(&mut bench, "root_filesystem", "ext4");
     let said = refusal(&bench);
     assert!(said.contains("ext4 is not available"), "{said}");
-}
-
-/// Keeps other tests from dropping the machine's caches, of which there is one set, while this one looks at them.
-fn hold_caches() -> MutexGuard<'static, ()> {
-    static CACHES: Mutex<()> = Mutex::new(());
-    CACHES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]

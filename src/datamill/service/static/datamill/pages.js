@@ -43,8 +43,8 @@ document.querySelectorAll("[data-download]").forEach((button) => {
   });
 });
 
-// A part that is replaced gives the focus back: to what is the same in it, else to the part itself. Parts settle at once,
-// so that no key finds the focus gone.
+// A part that is replaced gives the focus back: to what is the same in it, else to the part itself. Parts settle at once
+// (defaultSettleDelay in base.html), so that no key finds the focus gone.
 let held = null;
 document.addEventListener("htmx:beforeSwap", () => {
   const item = document.activeElement, parts = [];

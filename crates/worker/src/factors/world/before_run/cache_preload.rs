@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use datamill_protocol::{FactorFacts, FactorOffer};
 
-use super::page_cache::{LockedFiles, Pages, fill, resident_pages};
 use crate::factors::fact::fact;
 use crate::factors::world::factor::{BeforeRun, BesideRun, WorldFactor, offer_all};
+use crate::process::{LockedFiles, Pages, fill, resident_pages};
 use crate::trouble::Step;
 use crate::world::World;
 
@@ -87,7 +87,7 @@ fn preload_package(name: &str, world: &World, on: bool) -> FactorFacts {
         fact(name, level, observed.map(str::to_owned), evidence)
     };
     if !on {
-        return told(Some(level), "Nothing was read before run.sh.".to_owned());
+        return told(Some(level), "Nothing was read for this factor.".to_owned());
     }
     let files = package_files(world);
     for path in &files {

@@ -5,9 +5,9 @@ use std::io::{self, Read, Write};
 
 use datamill_protocol::{FactorFacts, FactorOffer};
 
-use super::page_cache::{fill, resident_pages};
 use crate::factors::fact::fact;
 use crate::factors::world::factor::{BeforeRun, WorldFactor, choices, missing, offer_all};
+use crate::process::{fill, resident_pages};
 use crate::trouble::Step;
 use crate::world::{DROP_CACHES, World, WorldSettings, factor_failure, filesystem_of};
 
@@ -103,7 +103,10 @@ fn drop_caches(name: &str, world: &World, caches: DroppedCaches) -> Step<FactorF
         Ok(fact(name, caches.name(), observed, evidence))
     };
     if caches == DroppedCaches::None {
-        return told(Some(caches), "Nothing was dropped.".to_owned());
+        return told(
+            Some(caches),
+            "Nothing was dropped for this factor.".to_owned(),
+        );
     }
     let failed = |error: io::Error| factor_failure(name, error);
     let mut switch = world

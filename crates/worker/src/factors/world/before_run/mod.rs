@@ -2,12 +2,10 @@
 
 mod cache_preload;
 mod drop_caches;
-mod page_cache;
 mod reboot;
 mod warmups;
 
 pub use cache_preload::CachePreload;
 pub use drop_caches::DropCaches;
-pub use page_cache::LockedFiles;
 pub use reboot::Reboot;
 pub use warmups::Warmups;
