@@ -97,7 +97,7 @@ def collect_history(
     with store.locked(), CommandSession(find_worker()) as worker:
         question = replace(question, retried=keep_commands(settings, store))
         fresh, untried, all_built = _build(
-            question, walked, builds, settings, history, store, worker, tell, until_s
+            question, walked, builds, settings, history, store, worker, here, tell, until_s
         )
         run_setup(worker, settings, here)
         asked = _list_asked(walked, store) if question.only_asked else store.programs
@@ -125,6 +125,7 @@ def _build(
     history: GitHistory,
     store: SelectionStore,
     worker: CommandSession,
+    here: Path,
     tell: Callable[[str], None],
     until_s: float | None,
 ) -> tuple[int, int, bool]:
@@ -142,7 +143,7 @@ def _build(
     for number, item in enumerate(left, start=1):
         if until_s is not None and time.monotonic() >= until_s:
             break
-        made = build_version(item.commit, settings, history, store, worker)
+        made = build_version(item.commit, settings, history, store, worker, here)
         if made.program is not None:
             programs[made.program.name] = made.program
         versions[item.commit] = describe_version(item, made, builds[item.commit])

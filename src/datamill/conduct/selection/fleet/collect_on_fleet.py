@@ -178,7 +178,9 @@ class _Collector:
                 continue
             package = folder / PACKAGES / item.commit
             try:
-                write_version_package(package, history, item.commit, build, settings, folder / "git")
+                write_version_package(
+                    package, history, item.commit, build, settings, folder / "git", self.project.here
+                )
             except InputError as error:
                 shutil.rmtree(package, ignore_errors=True)
                 made[item.commit] = BuiltVersion("failed", reason=describe_refusal(error))
