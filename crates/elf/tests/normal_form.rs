@@ -354,3 +354,24 @@ fn loops_calls_and_constants_are_what_the_source_has() {
         assert!(function(&table, "main").calls.contains(&"pick".to_owned()));
     }
 }
+
+/// A table without a name at a place that the linker chose; `SHIFT` moves it by four bytes.
+const NAMELESS: &str = r#"
+__asm__(".section .rodata\n.balign 8\n/*SHIFT*/.Ltable: .long 5, 0\n.Lafter: .long 9, 9\n"
+        ".text\n.globl look\n.type look, @function\nlook: lea .Ltable(%rip), %rax\n ret\n.size look, .-look\n"
+        ".globl other\n.type other, @function\nother: lea .Lafter(%rip), %rax\n ret\n.size other, .-other\n");
+extern const int *look(void), *other(void);
+int main(void) { return look()[0] + other()[0]; }
+"#;
+
+#[test]
+fn how_a_nameless_table_is_aligned_does_not_change_a_digest() {
+    let wanted = |target: &&Target| target.machine == "x86-64" && target.is_here();
+    for target in TARGETS.iter().filter(wanted) {
+        let old = build(target, NAMELESS).table();
+        let moved = build(target, &NAMELESS.replace("/*SHIFT*/", r".long 1\n")).table();
+        assert_eq!(changed(&old, &moved), Vec::<String>::new(), "{target:?}");
+        let other = build(target, &NAMELESS.replace("5, 0", "6, 0")).table();
+        assert_eq!(changed(&old, &other), ["look"], "{target:?}");
+    }
+}
