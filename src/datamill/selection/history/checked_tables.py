@@ -59,7 +59,7 @@ def _check_table(
         header = f"[{name}]" if is_one else f"[[{name}]]"
         entries = [value] if is_one else value
         if not isinstance(entries, list) or not all(isinstance(item, Mapping) for item in entries):
-            remedy = f"Write {header} in a line of its own, and its keys below it."
+            remedy = f"Write {header} alone in a line, and its keys below it."
             mistakes.attempt(partial(_refuse, f"{name} is not {header}", source.locate(name), remedy), None)
             continue
         for number, entry in enumerate(entries):

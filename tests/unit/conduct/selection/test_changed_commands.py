@@ -7,7 +7,13 @@ from made.selection.selection_records import make_function, make_profile, make_t
 
 from datamill.conduct.selection.collecting.collected_versions import list_left, list_unprofiled
 from datamill.conduct.selection.collecting.walked_history import WalkedCommit
-from datamill.conduct.selection.store.kept_commands import check_builds, keep_commands, spell_build
+from datamill.conduct.selection.store.kept_commands import (
+    check_builds,
+    keep_commands,
+    spell_build,
+    warn_of_other_builds,
+    warn_of_untried,
+)
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
 from datamill.selection.history.records import COUNTED_WAY, Observation, Program, Version, WorkCount
@@ -94,3 +100,25 @@ def test_a_range_of_builds_that_names_no_commit_is_refused_at_once():
     assert refused.value.where == '[[build]] 1: since = "v99"'
     assert refused.value.message == 'there is no commit "v99"'
     check_builds(parse_settings('binaries = ["a"]\n[[build]]\ncommand = "make"\n'), NoHistory())
+
+
+def test_versions_that_another_command_built_are_told_of():
+    first = parse_settings('binaries = ["a"]\n[[build]]\ncommand = "make"\n')
+    second = parse_settings('binaries = ["a"]\n[[build]]\ncommand = "make CFLAGS=-O3"\n')
+    apart = parse_settings('binaries = ["a"]\nwithout = ["part"]\n[[build]]\ncommand = "make"\n')
+    before, now, same = (spell_build(item, item.build[0]) for item in (first, second, apart))
+    versions = {
+        "one": Version("one", 0, "built", build=before),
+        "two": Version("two", 1, "built", build=now),
+        "gone": Version("gone", 2, "failed", build=before),
+    }
+    assert warn_of_other_builds(versions, dict.fromkeys(versions, before)).startswith("1 version was built")
+    assert "--store FOLDER" in warn_of_other_builds(versions, dict.fromkeys(versions, now))
+    assert warn_of_other_builds({"one": versions["one"]}, {"one": same}) == ""
+
+
+def test_versions_that_are_not_tried_again_are_told_of():
+    assert warn_of_untried(0) == ""
+    told = warn_of_untried(2)
+    assert told.startswith("2 versions that failed before were not tried again:")
+    assert "--retry-failed" in told

@@ -64,3 +64,13 @@ def test_a_benchmark_that_must_run_has_an_unknown_size_where_no_interval_holds()
         line for line in render_text(state_prediction(untold)).splitlines() if line.startswith("bench ")
     ]
     assert (row.count("unknown"), told.direction) == (1, "slower")
+
+
+def test_names_of_hundreds_of_characters_do_not_widen_the_table() -> None:
+    found = selection_answers.predict()
+    (told,) = found.predictions
+    fired = replace(told.indicators[0], functions=("core::ptr::drop_in_place<" + "a" * 300 + ">", "main"))
+    text = render_text(state_prediction(replace(found, predictions=(replace(told, indicators=(fired,)),))))
+    assert "core::ptr::drop_in_place<" in text
+    assert "…, main" in text
+    assert max(map(len, text.splitlines())) < 200

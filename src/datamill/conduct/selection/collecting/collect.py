@@ -28,12 +28,11 @@ from datamill.conduct.selection.store.kept_commands import (
     keep_commands,
     spell_build,
     warn_of_other_builds,
+    warn_of_untried,
 )
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
-from datamill.experiment.messages.arguments import argument
-from datamill.experiment.messages.phrases import count_nouns
 from datamill.selection.history.collection_outcome import CollectionOutcome
 from datamill.selection.history.records import Observation, WorkCount
 from datamill.selection.history.settings import SelectionSettings
@@ -108,12 +107,7 @@ def collect_history(
     finished = all_built and all_profiled and all_measured
     outcome = sum_up(len(walked), fresh, history, settings, store, finished)
     told = [warn_of_other_builds({item.commit: item for item in store.versions}, builds)]
-    if untried:
-        were = "was" if untried == 1 else "were"
-        told.append(
-            f"{count_nouns(untried, 'version')} that failed before {were} not tried again: "
-            f"{argument('retry_failed', verb='selection collect')} does that"
-        )
+    told.append(warn_of_untried(untried))
     return replace(outcome, warnings=(*outcome.warnings, *filter(None, told)))
 
 

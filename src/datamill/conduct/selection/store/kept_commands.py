@@ -11,7 +11,7 @@ from typing import Protocol
 
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
-from datamill.experiment.messages.arguments import argument
+from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.phrases import count_nouns
 from datamill.selection.history.records import Version
 from datamill.selection.history.settings import BuildSetting, SelectionSettings
@@ -87,8 +87,19 @@ def warn_of_other_builds(versions: Mapping[str, Version], builds: Mapping[str, s
     if not others:
         return ""
     were, those = ("was", "that one") if others == 1 else ("were", "those")
-    return (
+    return tell(
         f"{count_nouns(others, 'version')} {were} built before the settings named another command or other "
         f"binaries: what differs between {those} and the others may be the build. To build anew, name "
         f"another store: {argument('store', 'FOLDER', verb='selection collect')}"
+    )
+
+
+def warn_of_untried(count: int) -> str:
+    """Say how many versions failed before and were not tried again, or nothing."""
+    if not count:
+        return ""
+    were = "was" if count == 1 else "were"
+    return tell(
+        f"{count_nouns(count, 'version')} that failed before {were} not tried again: "
+        f"{argument('retry_failed', verb='selection collect')} does that"
     )
