@@ -354,3 +354,58 @@ fn loops_calls_and_constants_are_what_the_source_has() {
         assert!(function(&table, "main").calls.contains(&"pick".to_owned()));
     }
 }
+
+/// A table without a name at a place that the linker chose; `SHIFT` moves it by four bytes.
+const NAMELESS: &str = r#"
+__asm__(".section .rodata\n.balign 8\n/*SHIFT*/.Ltable: .long 5, 0\n.Lafter: .long 9, 9\n"
+        ".text\n.globl look\n.type look, @function\nlook: lea .Ltable(%rip), %rax\n ret\n.size look, .-look\n"
+        ".globl other\n.type other, @function\nother: lea .Lafter(%rip), %rax\n ret\n.size other, .-other\n");
+extern const int *look(void), *other(void);
+int main(void) { return look()[0] + other()[0]; }
+"#;
+
+#[test]
+fn how_a_nameless_table_is_aligned_does_not_change_a_digest() {
+    let wanted = |target: &&Target| target.machine == "x86-64" && target.is_here();
+    for target in TARGETS.iter().filter(wanted) {
+        let old = build(target, NAMELESS).table();
+        let moved = build(target, &NAMELESS.replace("/*SHIFT*/", r".long 1\n")).table();
+        assert_eq!(changed(&old, &moved), Vec::<String>::new(), "{target:?}");
+        let other = build(target, &NAMELESS.replace("5, 0", "6, 0")).table();
+        assert_eq!(changed(&old, &other), ["look"], "{target:?}");
+    }
+}
+
+/// Texts of Rust lie one behind the other.
+const PACKED: &str = r#"
+__asm__(".section .rodata\n.Lone: .ascii \"hello\"\n.Ltwo: .ascii \"world\"\n.byte 0\n"
+        ".text\n.globl _RNvC1a3one\n.type _RNvC1a3one, @function\n_RNvC1a3one: lea .Lone(%rip), %rax\n ret\n"
+        ".size _RNvC1a3one, .-_RNvC1a3one\n"
+        ".globl _RNvC1a3two\n.type _RNvC1a3two, @function\n_RNvC1a3two: lea .Ltwo(%rip), %rax\n ret\n"
+        ".size _RNvC1a3two, .-_RNvC1a3two\n");
+extern const char *one(void) __asm__("_RNvC1a3one"), *two(void) __asm__("_RNvC1a3two");
+int main(void) { return one()[0] + two()[0]; }
+"#;
+
+#[test]
+fn a_text_of_rust_ends_where_the_next_one_begins() {
+    let wanted = |target: &&Target| target.machine == "x86-64" && target.is_here();
+    for target in TARGETS.iter().filter(wanted) {
+        let old = build(target, PACKED).table();
+        let second = build(target, &PACKED.replace("world", "earth")).table();
+        assert_eq!(changed(&old, &second), ["a::two"], "{target:?}");
+        let first = build(target, &PACKED.replace("hello", "hallo")).table();
+        assert_eq!(changed(&old, &first), ["a::one"], "{target:?}");
+        // The older scheme.
+        let older = |source: &str| {
+            let named = source.replace("_RNvC1a3one", "_ZN1a3one17h0123456789abcdefE");
+            build(
+                target,
+                &named.replace("_RNvC1a3two", "_ZN1a3two17h0123456789abcdefE"),
+            )
+            .table()
+        };
+        let (old, second) = (older(PACKED), older(&PACKED.replace("world", "earth")));
+        assert_eq!(changed(&old, &second), ["a::two"], "{target:?}");
+    }
+}

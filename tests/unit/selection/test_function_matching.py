@@ -38,6 +38,16 @@ def test_clones_that_were_numbered_anew_are_matched_by_their_code():
     assert [function.name for function in matches.new] == ["walk.constprop.0"]
 
 
+def test_a_clone_that_was_edited_and_numbered_anew_is_matched_by_its_name():
+    old = [make_function("new.llvm.172", "a", clone_of="new"), make_function("counter.3", "x")]
+    new = [make_function("new.llvm.99", "b", clone_of="new"), make_function("counter.4", "y")]
+    matches = match_functions(old, new)
+    assert [(one.name, other.name) for one, other in matches.pairs] == [("new.llvm.172", "new.llvm.99")]
+    # Of two nothing tells which is which.
+    two = [*new, make_function("new.llvm.98", "c", clone_of="new")]
+    assert match_functions(old, two).pairs == ()
+
+
 def test_a_name_that_became_ambiguous_is_still_matched():
     old = [make_function("swap", "a")]
     new = [

@@ -83,6 +83,11 @@ fn split_marks(symbol: &str) -> (&str, &str) {
     }
 }
 
+/// Whether a symbol is of Rust, by its newer scheme or its older one.
+pub(crate) fn is_of_rust(symbol: &str) -> bool {
+    symbol.starts_with("_R") || end_of_rust(symbol).is_some()
+}
+
 fn is_number(mark: &str) -> bool {
     !mark.is_empty() && mark.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -138,6 +138,15 @@ fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, held: &mut Held) {
     }
 }
 
+/// Whether the aligned word at `address` is a pointer, by what fills it or where the linker fixed addresses by its value.
+pub(super) fn begins_pointer(layout: &Layout<'_>, address: u64) -> bool {
+    if layout.image.movable {
+        layout.slots.at(address).is_some()
+    } else {
+        pointed(layout, address).is_some()
+    }
+}
+
 /// What the word at `address` points to.
 fn pointed(layout: &Layout<'_>, address: u64) -> Option<Slot> {
     if let Some(slot) = layout.slots.at(address) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::data::{Held, write};
+use super::data::{Held, begins_pointer, write};
 use super::form::{Read, Used};
 use crate::digest::mix;
 use crate::image::Holding;
@@ -98,6 +98,8 @@ pub(crate) fn add_held(layout: &Layout<'_>, starts: &[u64], reads: &mut [Read], 
 }
 
 /// The end of what begins at `address`, without zeros: the linker fills with them up to the next.
+///
+/// How many there are depends on where it lies. Only a pointer is taken with its own: what it points to counts.
 fn find_end(layout: &Layout<'_>, starts: &[u64], address: u64) -> u64 {
     let next = starts
         .get(starts.partition_point(|start| *start <= address))
@@ -108,8 +110,15 @@ fn find_end(layout: &Layout<'_>, starts: &[u64], address: u64) -> u64 {
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |last| last + 1);
-    // A pointer may end with zeros.
+    let end = address + length as u64;
     let width = layout.image.machine.pointer() as u64;
-    let whole = (address + length as u64).next_multiple_of(width);
-    whole.min(address + bytes.len() as u64)
+    let whole = end.next_multiple_of(width);
+    let is_pointer = whole
+        .checked_sub(width)
+        .is_some_and(|word| word >= address && word < end && begins_pointer(layout, word));
+    if is_pointer && whole <= address + bytes.len() as u64 {
+        whole
+    } else {
+        end
+    }
 }

@@ -47,8 +47,11 @@ class Source:
 
         A key that is not there has its section's line.
         """
-        label = f"[{section}]" + (f" {key}" if key else "")
+        label = " ".join(filter(None, (f"[{section}]" if section else "", key)))
         lines = self._lines.get((section, occurrence), {})
+        if not section and key not in lines:
+            # A table that belongs to no other has its header's line.
+            lines = self._lines.get((key, 0), {})
         number = lines.get(key, lines.get(""))
         return f"{self.name}: {label}" if number is None else f"{self.name}:{number}: {label}"
 
@@ -61,7 +64,7 @@ class Source:
         """Line of each key of each section and occurrence; under the empty key that of its header."""
         found: dict[tuple[str, int], dict[str, int]] = {}
         seen: Counter[str] = Counter()
-        inside: dict[str, int] = {}
+        inside = found["", 0] = {}
         for number, line in enumerate(self.text.split("\n"), start=1):
             text = line.strip()
             if text.startswith("["):

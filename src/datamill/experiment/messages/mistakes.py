@@ -11,7 +11,7 @@ from datamill.experiment.messages.arguments import Face
 
 #: Mistakes that one refusal names.
 _MOST_SHOWN = 20
-_LINE = re.compile(r":(\d+): \[")
+_LINE = re.compile(r":(\d+): ")
 
 _T = TypeVar("_T")
 

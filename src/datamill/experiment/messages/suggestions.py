@@ -12,6 +12,8 @@ _LONGEST, _MOST_COMPARED = 200, 1000
 def suggest_name(given: str, known: Iterable[str]) -> str:
     """Return a sentence that offers the nearest known name, or lists all of them."""
     names = sorted(known)
+    if not names:
+        return "No name is known."
     close = (
         get_close_matches(given.lower(), [name.lower() for name in names], n=1, cutoff=0.6)
         if len(given) <= _LONGEST and len(names) <= _MOST_COMPARED

@@ -79,7 +79,8 @@ def state_evaluation(found: StoreEvaluation) -> list[Part]:
         covered = [_list_coverage(item) for item in found.sizes.by_history if item.told.n]
         headers = ("changes before", "changes", "with a size", "within", "versions with all within")
         parts += [BLANK, Heading("sizes of changes:"), build_table(headers, covered, words=1)]
-    for name in dict.fromkeys(item.name for item in found.evaluations):
+    predicted = any(item.evaluation is not None and item.evaluation.predictions for item in found.evaluations)
+    for name in dict.fromkeys(item.name for item in found.evaluations if predicted):
         own = [item for item in found.evaluations if item.name == name]
         parts += [BLANK, Heading(f"{name}:"), *_state_one(own)]
     for name, points in found.indicators.items():

@@ -18,6 +18,8 @@ from datamill.selection.prediction.magnitude import Magnitude
 _MOST_NAMES = 2
 _MOST_INDICATORS = 1
 _MOST_FEATURES = 12
+#: Characters of a function's name in the table: instances of templates and generics have hundreds.
+_LONGEST_NAME = 48
 
 
 def state_prediction(found: CommitPrediction) -> list[Part]:
@@ -89,10 +91,14 @@ def _tell_indicators(fired: tuple[FiredIndicator, ...]) -> str:
 
 
 def _tell(fired: FiredIndicator) -> str:
-    names = ", ".join(fired.functions[:_MOST_NAMES])
+    names = ", ".join(map(_shorten, fired.functions[:_MOST_NAMES]))
     more = len(fired.functions) - _MOST_NAMES
     also = f" and {more} more" if more > 0 else ""
     return f"{_tell_value(fired)}{f' ({names}{also})' if names else ''}"
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _tell_value(fired: FiredIndicator) -> str:

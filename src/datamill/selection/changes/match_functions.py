@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
@@ -20,11 +21,12 @@ class Matches:
 def match_functions(old: Iterable[Function], new: Iterable[Function]) -> Matches:
     """Match the functions of two builds.
 
-    In turn, each among those that are left: by name with the same code; clones of one function by their code,
-    since compilers number clones anew; by name; by symbol and file, where a name got or lost what tells
-    duplicates apart; and by code alone where exactly one function on each side has it, which finds renamed
-    and moved ones. A function that was renamed and edited at once is one deleted and one new. What has no
-    symbol is matched by its place: as many between the same neighbours follow each other as before.
+    In turn, each among those that are left: by name with the same code; clones of one function by their
+    code, since compilers number clones anew; by name; clones by their name without these numbers; by symbol
+    and file, where a name got or lost what tells duplicates apart; and by code alone where exactly one
+    function on each side has it, which finds renamed and moved ones. A function that was renamed and edited
+    at once is one deleted and one new. What has no symbol is matched by its place: as many between the same
+    neighbours follow each other as before.
     """
     before, after = list(old), list(new)
     by_name = {function.name: function for function in after}
@@ -112,9 +114,13 @@ def _group(
     return groups
 
 
+#: Numbers that compilers count anew in each build.
+_NUMBERS = re.compile(r"\.\d+\b")
+
 _KEYS: tuple[Callable[[Function], Hashable | None], ...] = (
     lambda function: (function.clone_of, function.code) if function.clone_of else None,
     lambda function: function.name,
+    lambda function: _NUMBERS.sub("", function.name) if function.clone_of else None,
     lambda function: (function.symbol, function.file) if function.symbol else None,
     lambda function: function.code,
 )

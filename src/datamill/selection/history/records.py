@@ -17,7 +17,8 @@ class Version(msgspec.Struct, frozen=True):
     `order` is its place among the collected ones, `ancestor` the closest of these that it descends from (of
     those whose programs are known), and `hops`, `days`, `lines` and `speed_words` what lies between them:
     commits, days, changed lines, commits whose message speaks of speed. `program` names what its binaries
-    hold; versions of one program are measured once. `reason` says why it failed.
+    hold; versions of one program are measured once. `reason` says why it failed, `build` by what it was built
+    (`kept_commands.spell_build`; empty where that was not written down).
     """
 
     commit: str
@@ -34,6 +35,7 @@ class Version(msgspec.Struct, frozen=True):
     days: float = 0.0
     lines: int = 0
     speed_words: int = 0
+    build: str = ""
 
 
 class Program(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ import msgspec
 from datamill.experiment.errors import InputError
 from datamill.experiment.file.source import Source
 from datamill.experiment.quantities import parse_duration
+from datamill.selection.history.checked_tables import check_tables
 
 #: What a file that was begun names where no build was found: every version would be built for nothing.
 PLACEHOLDER = "PROGRAM"
@@ -97,15 +98,9 @@ def parse_settings(text: str, name: str = SETTINGS_FILE) -> SelectionSettings:
     """
     source = Source(name, text)
     tables = source.parse()
-    source.check_keys(tables, SelectionSettings.__struct_fields__, "")
-    try:
-        settings = msgspec.convert(tables, SelectionSettings)
-    except msgspec.ValidationError as error:
-        raise InputError(
-            f"cannot be used: {error}",
-            where=name,
-            remedy="$ is the file, and a number in brackets counts tables of one name from 0.",
-        ) from error
+    check_tables(source, tables, SelectionSettings)
+    # Builds may name the binaries, each its own.
+    settings = msgspec.convert({"binaries": [], **tables}, SelectionSettings)
     _check(settings, name)
     return settings
 

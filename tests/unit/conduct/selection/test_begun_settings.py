@@ -105,3 +105,36 @@ def test_programs_of_a_package_are_those_that_cargo_makes(tmp_path, text, progra
         (top / name).write_text("fn main() {}\n")
     (top / "src" / "bin" / "large" / "part.rs").write_text("")
     assert begin_settings(top).binaries == tuple(f"target/release/{name}" for name in programs)
+
+
+def make_package(folder, text, source="src/main.rs"):
+    (folder / source).parent.mkdir(parents=True, exist_ok=True)
+    (folder / source).write_text("fn main() {}\n")
+    (folder / "Cargo.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("workspace", "programs"),
+    [
+        ('members = ["crates/*", "cli"]', ["one", "two", "cli"]),
+        ('members = ["crates/*", "cli"]\ndefault-members = ["cli"]', ["cli"]),
+        ('members = ["crates/*"]\nexclude = ["crates/two"]', ["one"]),
+        ('members = ["../elsewhere", "/", "nowhere"]', []),
+        ('members = ["cli"]\n[package]\nname = "top"', ["top"]),
+        ('members = ["cli"]\ndefault-members = [".", "cli"]\n[package]\nname = "top"', ["top", "cli"]),
+    ],
+)
+def test_programs_of_a_workspace_are_those_of_the_packages_that_it_builds(tmp_path, workspace, programs):
+    top = make_repository(tmp_path, Cargo_toml=f"[workspace]\n{workspace}\n")
+    for name in ("crates/one", "crates/two", "cli"):
+        make_package(top / name, f'[package]\nname = "{name.rpartition("/")[2]}"\n')
+    if "[package]" in workspace:
+        make_package(top, (top / "Cargo.toml").read_text())
+    assert begin_settings(top).binaries == tuple(f"target/release/{name}" for name in programs)
+
+
+def test_a_build_whose_tool_is_missing_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(begun_settings.shutil, "which", lambda name: None if name == "meson" else "/bin/x")
+    assert begin_settings(make_repository(tmp_path / "one", meson_build="")).missing == "meson"
+    assert begin_settings(make_repository(tmp_path / "two", meson_build="", Makefile="")).missing == ""
+    assert begin_settings(make_repository(tmp_path / "three", configure="")).missing == ""

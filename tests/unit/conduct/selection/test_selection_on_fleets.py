@@ -20,7 +20,10 @@ from datamill.conduct.selection.fleet.collect_on_fleet import collect_on_fleet
 from datamill.conduct.selection.fleet.fetched.fetched_archives import find_in_bundle, unpacked
 from datamill.conduct.selection.fleet.fetched.fetched_counts import keep_counts
 from datamill.conduct.selection.fleet.fetched.fetched_times import read_times
-from datamill.conduct.selection.fleet.submitted.program_packages import write_program_package
+from datamill.conduct.selection.fleet.submitted.program_packages import (
+    check_inputs_named,
+    write_program_package,
+)
 from datamill.conduct.selection.fleet.submitted.version_packages import write_version_package
 from datamill.conduct.selection.store.fleet_origin import (
     ORIGIN_FILE,
@@ -110,7 +113,7 @@ def test_what_a_build_made_comes_home_with_its_links_and_nothing_else(tmp_path: 
     package = tmp_path / "package"
     (tmp_path / "git").mkdir()
     settings = parse_settings('binaries = ["out/tool"]\nkeep = ["missing", "keep"]\n')
-    write_version_package(package, history, commit, build, settings, tmp_path / "git")
+    write_version_package(package, history, commit, build, settings, tmp_path / "git", tmp_path)
     run(package, "setup.sh")
     run(package, "run.sh")
     archive = package / run(package, "collect.sh").strip()
@@ -126,6 +129,30 @@ def test_what_a_build_made_comes_home_with_its_links_and_nothing_else(tmp_path: 
         assert (folder / "out/lib/libwork.so.1").samefile(folder / "out/lib/libwork.so.1.2")
         assert (folder / "out/tool").samefile(folder / "file")
     assert not (tmp_path / "home").exists()
+
+
+def test_a_build_has_the_inputs_of_the_folder_of_the_settings(tmp_path: Path) -> None:
+    history = make_repository(tmp_path / "repository")
+    build = BuildSetting('cat "{here}/driver.c" file {here}/driver.c >tool')
+    (tmp_path / "git").mkdir()
+    (tmp_path / "driver.c").write_text("driver\n")
+    settings = parse_settings('binaries = ["tool"]\ninputs = ["driver.c"]\n')
+    package = tmp_path / "package"
+    commit = history.resolve("HEAD")
+    write_version_package(package, history, commit, build, settings, tmp_path / "git", tmp_path)
+    run(package, "setup.sh")
+    made = package / "selection" / "source" / "tool"
+    assert made.read_text() == "driver\ncontent\ndriver\n"
+
+
+def test_a_build_that_needs_what_nothing_names_is_refused() -> None:
+    text = 'binaries = ["tool"]\n[[build]]\ncommand = "cc {here}/driver.c"\n'
+    with pytest.raises(InputError, match=r"the build needs files of \{here\}"):
+        check_inputs_named(parse_settings(text), "selection.toml")
+    # A set-up makes them on the machine that measures, after the build.
+    with pytest.raises(InputError):
+        check_inputs_named(parse_settings(f'setup = "make"\n{text}'), "selection.toml")
+    check_inputs_named(parse_settings(f'inputs = ["driver.c"]\n{text}'), "selection.toml")
 
 
 def make_repository(folder: Path) -> GitHistory:

@@ -37,6 +37,19 @@ def test_an_evaluation_says_how_frequent_changes_of_each_probability_were() -> N
     assert rows == ["5.0% to 20% 0 - -", "80% to 100% 7 100% 100% (59% to 100%)"]
 
 
+def test_an_evaluation_without_a_case_has_no_tables_of_nothing() -> None:
+    found = selection_answers.evaluate()
+    empty = [
+        replace(item, evaluation=replace(item.evaluation, predictions=()))
+        for item in found.evaluations
+        if item.evaluation is not None
+    ]
+    assert empty
+    told = render_text(state_evaluation(replace(found, cases=0, evaluations=tuple(empty))))
+    assert "hit rate" not in told
+    assert "hit rate" in render_text(state_evaluation(found))
+
+
 def test_changes_of_any_size_are_said_to_be_so() -> None:
     found = replace(selection_answers.evaluate(), rule="mann-whitney", threshold=0.0)
     assert "(Mann-Whitney at 0.05, of any size)" in summarize_evaluation(found)[0]
@@ -51,3 +64,13 @@ def test_a_benchmark_that_must_run_has_an_unknown_size_where_no_interval_holds()
         line for line in render_text(state_prediction(untold)).splitlines() if line.startswith("bench ")
     ]
     assert (row.count("unknown"), told.direction) == (1, "slower")
+
+
+def test_names_of_hundreds_of_characters_do_not_widen_the_table() -> None:
+    found = selection_answers.predict()
+    (told,) = found.predictions
+    fired = replace(told.indicators[0], functions=("core::ptr::drop_in_place<" + "a" * 300 + ">", "main"))
+    text = render_text(state_prediction(replace(found, predictions=(replace(told, indicators=(fired,)),))))
+    assert "core::ptr::drop_in_place<" in text
+    assert "…, main" in text
+    assert max(map(len, text.splitlines())) < 200

@@ -3,6 +3,7 @@
 use super::{Form, UNKNOWN};
 use crate::image::Machine;
 use crate::image::layout::{Layout, Target};
+use crate::names::is_of_rust;
 use crate::normal::texts::{may_be_numbers, names_source, text_in, without_folder};
 
 impl Form {
@@ -13,6 +14,12 @@ impl Form {
         let bytes = layout.image.bytes_from(address).unwrap_or_default();
         if matches!(read, 0 | 4 | 8) && self.begins_table(layout, address, bytes, read) {
             self.bytes.push(b'T');
+            return;
+        }
+        // Texts of Rust end where the next one begins, with no zero between.
+        if read == 0 && self.follows(layout) && is_of_rust(layout.functions[self.index].symbol) {
+            self.bytes.push(b'R');
+            self.open(layout, address);
             return;
         }
         if read == 0
@@ -42,14 +49,18 @@ impl Form {
 
     /// A nameless constant that goes to where the next one begins, as far as is known.
     pub(super) fn open(&mut self, layout: &Layout<'_>, address: u64) {
-        // Elsewhere not all addresses are followed, so that it would seem to go on into others.
-        if matches!(
-            layout.image.machine,
-            Machine::X86_64 | Machine::I386 | Machine::Aarch64
-        ) {
+        if self.follows(layout) {
             self.used.places.push(address);
             self.used.open.push(address);
         }
+    }
+
+    /// Elsewhere not all addresses are followed, so that a constant would seem to go on into others.
+    fn follows(&self, layout: &Layout<'_>) -> bool {
+        matches!(
+            layout.image.machine,
+            Machine::X86_64 | Machine::I386 | Machine::Aarch64
+        )
     }
 
     /// Whether a table of jumps into this function begins at `address`: what it holds is told by the jump.

@@ -23,6 +23,8 @@ def init(repo: Path, overwrite: bool, as_json: bool) -> None:
     begun = begin_settings(repo, overwrite=overwrite)
     first = begun.builds[0]
     sentences = [f"{begun.path} is written: built by {first.system} ({first.command})."]
+    if begun.missing:
+        sentences.append(f"{begun.missing} is not installed here: no version can be built before it is.")
     if begun.binaries:
         sentences.append(f"Binaries: {', '.join(begun.binaries)}.")
     else:
@@ -37,6 +39,7 @@ def init(repo: Path, overwrite: bool, as_json: bool) -> None:
                 file=str(begun.path),
                 builds=[{"system": item.system, "command": item.command} for item in begun.builds],
                 binaries=list(begun.binaries),
+                missing=begun.missing,
             )
         )
         return

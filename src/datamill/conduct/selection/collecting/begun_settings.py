@@ -22,11 +22,15 @@ _MOST_BINARIES = 5
 
 @dataclass(frozen=True, slots=True)
 class BegunSettings:
-    """A settings file that was written: its path, the build systems found, and binaries that are there."""
+    """A settings file that was written: its path, the build systems found, and binaries that are there.
+
+    `missing` is the program that the build begins with, where it is not installed.
+    """
 
     path: Path
     builds: tuple[RecognisedBuild, ...]
     binaries: tuple[str, ...]
+    missing: str = ""
 
 
 def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
@@ -63,7 +67,8 @@ def begin_settings(folder: Path, *, overwrite: bool = False) -> BegunSettings:
     binaries = tuple(_find_binaries(top, builds[0]))
     others = ", ".join(f"{build.system} ({build.command})" for build in builds[1:])
     path.write_text(write_settings(top.name, builds[0], binaries, others), encoding="utf-8")
-    return BegunSettings(path, builds, binaries)
+    tool = builds[0].tool
+    return BegunSettings(path, builds, binaries, "" if not tool or shutil.which(tool) else tool)
 
 
 def _list_tracked(top: Path) -> set[str]:

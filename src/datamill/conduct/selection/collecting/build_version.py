@@ -8,12 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.commands import hide_folders
+from datamill.conduct.selection.collecting.commands import HERE, hide_folders
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.store.kept_binaries import keep_binaries
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
-from datamill.experiment.command_lines import list_words
+from datamill.experiment.command_lines import fill, list_words
 from datamill.experiment.errors import InputError
 from datamill.packing.git.git_trees import GET_SUBMODULES, GitTrees
 from datamill.protocol.commands import CommandAnswer, CommandRequest
@@ -56,15 +56,18 @@ def build_version(
     history: GitHistory,
     store: SelectionStore,
     session: CommandSession,
+    here: Path,
 ) -> BuiltVersion:
     """Check a commit out, build it, read its binaries and keep them.
 
-    All versions are built in the same folder, so that paths that compilers put in do not differ.
+    All versions are built in the same folder, so that paths that compilers put in do not differ. `here` is
+    the folder of the settings, where a build may find a driver of the project.
     """
     work = store.folder.absolute() / "work"
     source = work / "source"
-    made = _build_in(work, source, commit, settings, history, store, session)
-    return replace(made, reason=hide_folders(made.reason, {source: "", history.top: "."}))
+    made = _build_in(work, source, commit, settings, history, store, session, here)
+    folders = {here: HERE, source: "", history.top: "."} if history.top != here else {source: "", here: "."}
+    return replace(made, reason=hide_folders(made.reason, folders))
 
 
 def _build_in(
@@ -75,6 +78,7 @@ def _build_in(
     history: GitHistory,
     store: SelectionStore,
     session: CommandSession,
+    here: Path,
 ) -> BuiltVersion:
     shutil.rmtree(work, ignore_errors=True)
     (work / "git").mkdir(parents=True)
@@ -85,7 +89,7 @@ def _build_in(
             return BuiltVersion("failed", reason=NO_BUILD)
         seconds = 0.0
         if build is not None:
-            answer = _run_build(build, settings, source, session)
+            answer = _run_build(build, settings, source, session, here)
             seconds = answer.run.wall_time_ns / 1e9 if answer.run is not None else 0.0
             if answer.failure is not None or answer.run is None or answer.run.exit_code != 0:
                 return BuiltVersion("failed", reason=_describe(answer), build_s=seconds)
@@ -158,12 +162,12 @@ def check_out(
 
 
 def _run_build(
-    build: BuildSetting, settings: SelectionSettings, source: Path, session: CommandSession
+    build: BuildSetting, settings: SelectionSettings, source: Path, session: CommandSession, here: Path
 ) -> CommandAnswer:
     return session.measure(
         CommandRequest(
             schema=SCHEMA_VERSION,
-            command=list_words(build.command, shell=True),
+            command=list_words(fill(build.command, {"here": str(here)}), shell=True),
             directory=str(source),
             variables={
                 # The checkout lies in the user's repository, whose state it must not ask for.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.build_version import build_version
+from datamill.conduct.selection.collecting.build_version import build_version, choose_build
 from datamill.conduct.selection.collecting.collected_versions import (
     describe_version,
     link_versions,
@@ -23,6 +23,13 @@ from datamill.conduct.selection.collecting.profile_program import profile_progra
 from datamill.conduct.selection.collecting.walked_history import GitHistory, WalkedCommit
 from datamill.conduct.selection.profile_command import find_profiler
 from datamill.conduct.selection.store.fleet_origin import check_collected_here
+from datamill.conduct.selection.store.kept_commands import (
+    check_builds,
+    keep_commands,
+    spell_build,
+    warn_of_other_builds,
+    warn_of_untried,
+)
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
@@ -41,7 +48,8 @@ class CollectionQuestion:
     `within_s` is how long it may take; what is left is done the next time. `jobs` is how many programs are
     profiled at the same time: benchmarks that share a port or a file need 1. `retry_failed`: what did not
     build is built again, and benchmarks that failed are counted and measured again. `only_asked`: programs of
-    other versions in the store are not profiled.
+    other versions in the store are not profiled. `retried` names benchmarks that are tried again where they
+    failed.
     """
 
     range: str = "HEAD"
@@ -54,6 +62,7 @@ class CollectionQuestion:
     within_s: float | None = None
     jobs: int = 1
     only_asked: bool = False
+    retried: frozenset[str] = frozenset()
 
 
 def collect_history(
@@ -79,9 +88,16 @@ def collect_history(
         stride=question.stride,
         touching=question.touching,
     )
+    check_builds(settings, history)
+    builds = {
+        item.commit: spell_build(settings, choose_build(settings, history, item.commit)) for item in walked
+    }
     until_s = None if question.within_s is None else time.monotonic() + question.within_s
     with store.locked(), CommandSession(find_worker()) as worker:
-        fresh, all_built = _build(question, walked, settings, history, store, worker, tell, until_s)
+        question = replace(question, retried=keep_commands(settings, store))
+        fresh, untried, all_built = _build(
+            question, walked, builds, settings, history, store, worker, here, tell, until_s
+        )
         run_setup(worker, settings, here)
         asked = _list_asked(walked, store) if question.only_asked else store.programs
         all_profiled = not question.profile or _profile(question, asked, settings, store, here, tell, until_s)
@@ -89,36 +105,48 @@ def collect_history(
             question, settings, store, here, worker, tell, until_s
         )
     finished = all_built and all_profiled and all_measured
-    return sum_up(len(walked), fresh, history, settings, store, finished)
+    outcome = sum_up(len(walked), fresh, history, settings, store, finished)
+    told = [warn_of_other_builds({item.commit: item for item in store.versions}, builds)]
+    told.append(warn_of_untried(untried))
+    return replace(outcome, warnings=(*outcome.warnings, *filter(None, told)))
 
 
 def _build(
     question: CollectionQuestion,
     walked: Sequence[WalkedCommit],
+    builds: Mapping[str, str],
     settings: SelectionSettings,
     history: GitHistory,
     store: SelectionStore,
     worker: CommandSession,
+    here: Path,
     tell: Callable[[str], None],
     until_s: float | None,
-) -> tuple[int, bool]:
+) -> tuple[int, int, bool]:
+    """Return how many versions were tried now, how many not since they failed, and whether all are done."""
     versions = {} if store.is_empty else {item.commit: item for item in store.versions}
     programs = dict(store.programs)
-    left = list_left(walked, versions, retry_failed=question.retry_failed)
+    left = list_left(walked, versions, builds, retry_failed=question.retry_failed)
+    again = {item.commit for item in left}
+    untried = sum(
+        versions[item.commit].outcome != "built"
+        for item in walked
+        if item.commit in versions and item.commit not in again
+    )
     fresh = 0
     for number, item in enumerate(left, start=1):
         if until_s is not None and time.monotonic() >= until_s:
             break
-        made = build_version(item.commit, settings, history, store, worker)
+        made = build_version(item.commit, settings, history, store, worker, here)
         if made.program is not None:
             programs[made.program.name] = made.program
-        versions[item.commit] = describe_version(item, made)
+        versions[item.commit] = describe_version(item, made, builds[item.commit])
         fresh += 1
         tell(f"{number} of {len(left)} {item.commit[:9]} {made.outcome} {made.reason}".rstrip())
         store.write_versions(versions.values(), programs.values())
     # Each time: a commit that was predicted is a version too, and belongs between the others.
     store.write_versions(link_versions(history, versions), programs.values())
-    return fresh, fresh == len(left)
+    return fresh, untried, fresh == len(left)
 
 
 def _list_asked(walked: Sequence[WalkedCommit], store: SelectionStore) -> Collection[str]:
@@ -137,7 +165,9 @@ def _profile(
     until_s: float | None,
 ) -> bool:
     counts = {(item.program, item.benchmark): item for item in store.read_counts()}
-    unprofiled = list_unprofiled(settings, store, retry_failed=question.retry_failed)
+    unprofiled = list_unprofiled(
+        settings, store, retry_failed=question.retry_failed, retried=question.retried
+    )
     left = [store.programs[name] for name in unprofiled if name in asked]
     done = True
 
@@ -179,8 +209,11 @@ def _measure(
     was_under_way = session is not None
     if session is None:
         observations: list[Observation] = store.read_observations()
-        if question.retry_failed:
-            observations = [item for item in observations if not item.failure]
+        observations = [
+            item
+            for item in observations
+            if not (item.failure and (question.retry_failed or item.benchmark in question.retried))
+        ]
         session = plan_session(store.versions, settings, store, observations, secrets.randbelow(1 << 32))
         if session is None:
             return True

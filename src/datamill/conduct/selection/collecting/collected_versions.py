@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -18,17 +18,28 @@ from datamill.selection.history.settings import SelectionSettings
 
 
 def list_left(
-    walked: Sequence[WalkedCommit], versions: Mapping[str, Version], *, retry_failed: bool
+    walked: Sequence[WalkedCommit],
+    versions: Mapping[str, Version],
+    builds: Mapping[str, str],
+    *,
+    retry_failed: bool,
 ) -> list[WalkedCommit]:
-    """Return the commits that are not collected, and with `retry_failed` those that did not build."""
-    return [
-        item
-        for item in walked
-        if item.commit not in versions or (retry_failed and versions[item.commit].outcome != "built")
-    ]
+    """Return the commits that are not collected, and those that failed by another build than today's.
+
+    `builds` says of each by what it is built today (`kept_commands.spell_build`). With `retry_failed` all
+    that failed are returned as well.
+    """
+
+    def is_left(commit: str) -> bool:
+        known = versions.get(commit)
+        if known is None or known.outcome == "built":
+            return known is None
+        return retry_failed or (bool(known.build) and known.build != builds.get(commit, known.build))
+
+    return [item for item in walked if is_left(item.commit)]
 
 
-def describe_version(commit: WalkedCommit, made: BuiltVersion) -> Version:
+def describe_version(commit: WalkedCommit, made: BuiltVersion, build: str = "") -> Version:
     """Return the version of a commit with the outcome of its build; `link_versions` adds its ancestor."""
     return Version(
         commit=commit.commit,
@@ -40,6 +51,7 @@ def describe_version(commit: WalkedCommit, made: BuiltVersion) -> Version:
         program=made.program.name if made.program is not None else "",
         reason=made.reason,
         build_s=made.build_s,
+        build=build,
     )
 
 
@@ -57,18 +69,22 @@ def keep_builds(made: Mapping[str, BuiltVersion], history: GitHistory, store: Se
 
 
 def list_unprofiled(
-    settings: SelectionSettings, store: SelectionStore, *, retry_failed: bool = False
+    settings: SelectionSettings,
+    store: SelectionStore,
+    *,
+    retry_failed: bool = False,
+    retried: Collection[str] = (),
 ) -> dict[str, list[str]]:
     """Return the benchmarks that were never counted as today, by the programs that are kept and lack some.
 
     Those of a program whose profiles are gone were not. With `retry_failed` those too that failed while they
-    were counted.
+    were counted, otherwise those of them that `retried` names.
     """
     counted = {
         (item.program, item.benchmark)
         for item in store.read_counts()
         if item.way == COUNTED_WAY
-        and not (retry_failed and item.failure)
+        and not (item.failure and (retry_failed or item.benchmark in retried))
         and store.has_profiles(item.program)
     }
     lacking = {
@@ -155,7 +171,10 @@ def sum_up(
     if not settings.benchmark:
         warnings.append("the settings name no benchmark: nothing was profiled or measured")
     if versions and len(failed) == len(versions):
-        warnings.append("no version builds: run the build in a fresh clone to see why")
+        warnings.append(
+            "no version builds: run the build in a fresh clone to see why, correct it in the settings, and "
+            "collect again"
+        )
     return CollectionOutcome(
         walked=walked,
         fresh=fresh,

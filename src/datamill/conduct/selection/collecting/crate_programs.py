@@ -1,4 +1,4 @@
-"""The programs that cargo makes of the crate at the top of a repository."""
+"""The programs that cargo makes of the crates of a repository."""
 
 from __future__ import annotations
 
@@ -30,11 +30,19 @@ class CrateProgram(msgspec.Struct, frozen=True):
     path: str = ""
 
 
+class CrateWorkspace(msgspec.Struct, frozen=True):
+    """Several packages: where they are, as patterns of folders, and which of them are built by default."""
+
+    members: tuple[str, ...] = ()
+    default: tuple[str, ...] = msgspec.field(default=(), name="default-members")
+    exclude: tuple[str, ...] = ()
+
+
 class Crate(msgspec.Struct, frozen=True):
     """What is read of `Cargo.toml`."""
 
     package: CratePackage | None = None
-    workspace: CrateTable | None = None
+    workspace: CrateWorkspace | None = None
     bin: tuple[CrateProgram, ...] = ()
 
 
@@ -44,8 +52,38 @@ def makes_program(top: Path) -> bool:
 
 
 def list_crate_programs(top: Path) -> list[str]:
-    """Return the names of the package's programs: its main one, those that have a table, then the others."""
+    """Return the names of the programs that a build makes; of a workspace those of its packages.
+
+    As cargo does, a workspace with a package at its top builds that one, unless it names others.
+    """
     crate = _read_crate(top)
+    space = crate.workspace
+    if space is None or (crate.package is not None and not space.default):
+        return _list_package_programs(top, crate)
+    wanted = space.default or space.members
+    folders = [folder for pattern in wanted for folder in _find_members(top, pattern)]
+    left_out = {folder for pattern in space.exclude for folder in _find_members(top, pattern)}
+    names = [
+        name
+        for folder in dict.fromkeys(folders)
+        if folder not in left_out
+        for name in _list_package_programs(folder, _read_crate(folder))
+    ]
+    return list(dict.fromkeys(names))
+
+
+def _find_members(top: Path, pattern: str) -> list[Path]:
+    if pattern == ".":
+        return [top]
+    try:
+        return sorted(folder for folder in top.glob(pattern) if (folder / "Cargo.toml").is_file())
+    except (ValueError, NotImplementedError):
+        # Outside, or nothing that is a pattern.
+        return []
+
+
+def _list_package_programs(top: Path, crate: Crate) -> list[str]:
+    """Programs of one package: its main one, those that have a table, then the others."""
     names = [item.name for item in crate.bin]
     if crate.package is not None and _looks_for_programs(crate.package, crate):
         named = {PurePosixPath(item.path) for item in crate.bin}

@@ -206,7 +206,7 @@ def _build(project: Project, history: GitHistory, commit: str) -> Program:
     from datamill.execution.worker import find_worker
 
     with CommandSession(find_worker()) as worker:
-        made = build_version(commit, project.settings, history, project.store, worker)
+        made = build_version(commit, project.settings, history, project.store, worker, project.here)
     if made.program is None:
         raise InputError(
             f"{commit[:9]} does not build: {made.reason}",

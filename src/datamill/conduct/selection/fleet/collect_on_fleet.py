@@ -36,6 +36,7 @@ from datamill.conduct.selection.store.fleet_origin import (
     Purpose,
     check_collected_on_fleet,
 )
+from datamill.conduct.selection.store.kept_commands import check_builds, keep_commands
 from datamill.experiment.errors import InputError
 from datamill.selection.history.collection_outcome import CollectionOutcome
 
@@ -77,7 +78,9 @@ def collect_on_fleet(
         stride=question.stride,
         touching=question.touching,
     )
+    check_builds(project.settings, history)
     with project.store.locked():
+        keep_commands(project.settings, project.store)
         experiments = Experiments(project, history, fleet, machine)
         experiments.take_left()
         collector = _Collector(question, project, history, experiments)
@@ -140,7 +143,7 @@ class _Collector:
     def _list_left(self, walked: Sequence[WalkedCommit]) -> list[WalkedCommit]:
         store = self.project.store
         versions = {} if store.is_empty else {item.commit: item for item in store.versions}
-        return list_left(walked, versions, retry_failed=self.question.retry_failed)
+        return list_left(walked, versions, {}, retry_failed=self.question.retry_failed)
 
     def _list_unprofiled(self) -> dict[str, list[str]]:
         """Programs that are to be profiled, each with its benchmarks that were not counted.
@@ -175,7 +178,9 @@ class _Collector:
                 continue
             package = folder / PACKAGES / item.commit
             try:
-                write_version_package(package, history, item.commit, build, settings, folder / "git")
+                write_version_package(
+                    package, history, item.commit, build, settings, folder / "git", self.project.here
+                )
             except InputError as error:
                 shutil.rmtree(package, ignore_errors=True)
                 made[item.commit] = BuiltVersion("failed", reason=describe_refusal(error))

@@ -109,7 +109,7 @@ def write_program_package(
     place = folder / _PLACE
     place.mkdir(parents=True)
     shutil.copytree(store.place_programs(program.name), place / "program", symlinks=True)
-    _copy_inputs(settings, here, place / "here")
+    copy_inputs(settings, here, place / "here")
     if settings.setup.strip():
         write_script(folder / "setup.sh", _SETUP.format(setup=shlex.quote(settings.setup)))
     begin = _BEGIN
@@ -135,23 +135,31 @@ def write_program_package(
 
 
 def check_inputs_named(settings: SelectionSettings, where: str) -> None:
-    """Refuse benchmarks that need files of this machine which nothing names.
+    """Refuse builds and benchmarks that need files of this machine which nothing names.
 
     Raises:
         InputError: the first of these.
     """
-    if settings.inputs or settings.setup.strip():
+    if settings.inputs:
         return
-    for item in settings.benchmark:
-        if HERE in item.command:
-            raise InputError(
-                f"the benchmark {item.name} needs files of {HERE}, which a fleet does not have",
-                where=where,
-                remedy='Name those that it needs: inputs = ["PATH"], in the folder of this file.',
-            )
+    users = ["the build" for item in settings.build if HERE in item.command]
+    # What a set-up makes is there for benchmarks, and not yet for builds.
+    if not settings.setup.strip():
+        users += [f"the benchmark {item.name}" for item in settings.benchmark if HERE in item.command]
+    for user in users:
+        raise InputError(
+            f"{user} needs files of {HERE}, which a fleet does not have",
+            where=where,
+            remedy='Name those that it needs: inputs = ["PATH"], in the folder of this file.',
+        )
 
 
-def _copy_inputs(settings: SelectionSettings, here: Path, to: Path) -> None:
+def copy_inputs(settings: SelectionSettings, here: Path, to: Path) -> None:
+    """Copy what benchmarks and builds need of the folder of the settings.
+
+    Raises:
+        InputError: an input is not there.
+    """
     to.mkdir()
     # An empty folder would be none in an archive.
     (to / ".inputs").write_text("".join(f"{path}\n" for path in settings.inputs), encoding="utf-8")

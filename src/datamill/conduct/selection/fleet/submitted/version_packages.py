@@ -6,7 +6,9 @@ import shlex
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.build_version import BUILD_TIME, check_out
+from datamill.conduct.selection.collecting.commands import HERE
 from datamill.conduct.selection.collecting.walked_history import GitHistory
+from datamill.conduct.selection.fleet.submitted.program_packages import copy_inputs
 from datamill.packing.command_packages import write_script
 from datamill.selection.history.settings import BuildSetting, SelectionSettings
 
@@ -14,10 +16,11 @@ from datamill.selection.history.settings import BuildSetting, SelectionSettings
 _PLACE = "selection"
 _SETUP = """\
 #!/bin/sh
+here=$PWD/{place}/here
 cd {place}/source || exit 125
 GIT_CEILING_DIRECTORIES=${{PWD%/*}}
 SOURCE_DATE_EPOCH={time}
-export GIT_CEILING_DIRECTORIES SOURCE_DATE_EPOCH
+export here GIT_CEILING_DIRECTORIES SOURCE_DATE_EPOCH
 exec /bin/sh -c {build}
 """
 #: Links are kept as such, with what they lead to: libraries are known by names that are links.
@@ -50,6 +53,7 @@ def write_version_package(
     build: BuildSetting | None,
     settings: SelectionSettings,
     scratch: Path,
+    here: Path,
 ) -> None:
     """Write the package of a commit, whose `setup.sh` builds it and whose archive has what was made.
 
@@ -60,15 +64,19 @@ def write_version_package(
         build: the command that builds it; None where nothing is built.
         settings: say which files of the checkout are brought back, and which submodules are not needed.
         scratch: a folder of ours.
+        here: the folder of the settings, of which builds may need inputs.
 
     Raises:
-        InputError: a submodule is not in the user's files.
+        InputError: a submodule is not in the user's files, or an input is not there.
     """
     place = folder / _PLACE
     place.mkdir(parents=True)
     check_out(history, commit, place / "source", scratch, settings.without)
     if build is not None:
-        text = _SETUP.format(place=_PLACE, time=BUILD_TIME, build=shlex.quote(build.command))
+        if HERE in build.command:
+            copy_inputs(settings, here, place / "here")
+        command = build.command.replace(HERE, "$here")
+        text = _SETUP.format(place=_PLACE, time=BUILD_TIME, build=shlex.quote(command))
         write_script(folder / "setup.sh", text)
     paths = dict.fromkeys((*settings.list_binaries(build), *settings.keep))
     listed = " ".join(map(shlex.quote, paths))
