@@ -26,8 +26,8 @@ SHORTENING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "jmh": {
         "-f 1": ("-f",),
-        "-wi 3": ("-wi",),
-        "-w 200ms": ("-w",),
+        "-wi 5": ("-wi",),
+        "-w 300ms": ("-w",),
         "-i 3": ("-i",),
         "-r 100ms": ("-r",),
     },

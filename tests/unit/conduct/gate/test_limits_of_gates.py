@@ -45,7 +45,7 @@ def test_options_that_a_tool_has_already_are_not_named() -> None:
     bench = "cargo bench --bench b -- --measurement-time 1 --warm-up-time=1"
     assert advise("criterion", bench) == " (with --noplot --nresamples 1000)"
     assert advise("criterion", f"{bench} --noplot --nresamples 2000") == ""
-    assert advise("jmh", "java -jar b.jar -wi 9 -i 9") == " (with -f 1 -w 200ms -r 100ms)"
+    assert advise("jmh", "java -jar b.jar -wi 9 -i 9") == " (with -f 1 -w 300ms -r 100ms)"
     assert advise("asv", "asv run -a repeat=9") == " (with -a rounds=1 -a sample_time=0.02)"
     assert advise("airspeed", "airspeed run") == ""
 
