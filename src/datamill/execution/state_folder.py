@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 from datamill.execution.host_lock import STATE_VARIABLE
 from datamill.experiment.errors import InputError
+
+#: Folders for results that this process has named; who asked for one may not have made it yet.
+_named: set[Path] = set()
 
 
 def find_state_folder(environment: Mapping[str, str], *, is_root: bool) -> Path:
@@ -40,6 +45,19 @@ def find_results_folder(environment: Mapping[str, str], *, is_root: bool) -> Pat
     if environment.get(STATE_VARIABLE) or (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
         return state
     return _make_temporary_folder()
+
+
+def name_results_folder(kind: str, environment: Mapping[str, str], *, is_root: bool) -> Path:
+    """Return a folder for results of a kind that nothing else uses, named after the time and this process.
+
+    Several within a second differ in a number. Processes in containers may have the same one.
+    """
+    above = find_results_folder(environment, is_root=is_root) / kind
+    name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"
+    numbered = (above / (name if number == 1 else f"{name}-{number}") for number in count(1))
+    folder = next(path for path in numbered if path not in _named and not os.path.lexists(path))
+    _named.add(folder)
+    return folder
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from datamill.execution.state_folder import (
     check_state_folder,
     find_results_folder,
     find_state_folder,
+    name_results_folder,
 )
 from datamill.experiment.errors import InputError
 
@@ -61,6 +63,33 @@ def test_a_user_without_a_home_keeps_results_among_temporary_files(
     named = without | {"DATAMILL_STATE_DIR": str(tmp_path / "file" / "state")}
     assert find_results_folder(named, is_root=False) == tmp_path / "file" / "state"
     assert find_results_folder({"HOME": str(tmp_path)}, is_root=False).parent.parent.parent == tmp_path
+
+
+class _StoppedClock:
+    @staticmethod
+    def now() -> datetime:
+        return datetime(2026, 11, 27, 12, 30, 15, tzinfo=UTC)
+
+
+def test_results_within_one_second_go_into_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_folder, "datetime", _StoppedClock)
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+
+    def name(kind: str = "timings") -> str:
+        folder = name_results_folder(kind, {"DATAMILL_STATE_DIR": str(tmp_path)}, is_root=False)
+        assert folder.parent == tmp_path / kind
+        return folder.name.partition("-")[2]
+
+    first = _StoppedClock.now().astimezone().strftime("%H%M%S-7")
+    assert name() == first
+    # Nothing is there yet, as where two threads ask.
+    assert name() == f"{first}-2"
+    # That of another process of this number, as in a container.
+    (tmp_path / "timings" / f"20261127-{first}-3").mkdir(parents=True)
+    assert name() == f"{first}-4"
+    assert name("gates") == first
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(

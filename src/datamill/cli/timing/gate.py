@@ -7,7 +7,6 @@ import secrets
 import sys
 import time
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -16,7 +15,7 @@ from datamill.cli.console import make_console, make_table_console, name_command
 from datamill.cli.json_answer import spell_answer
 from datamill.cli.timing.gate_display import GateDisplay
 from datamill.cli.timing.time_options import check_writable, parse_seconds
-from datamill.execution.state_folder import find_results_folder
+from datamill.execution.state_folder import find_results_folder, name_results_folder
 from datamill.execution.worker import find_worker
 from datamill.experiment.errors import InputError
 from datamill.experiment.gate.gate import MOST_ALPHA, Benchmark, Gate
@@ -25,6 +24,8 @@ from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.quantities import parse_share
 
 EXIT_SLOWER = 1
+#: Folder in the state folder.
+_GATES = "gates"
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -245,8 +246,8 @@ def _check_places(folder: Path, *files: Path | None) -> None:
 
 
 def _find_gates() -> Path:
-    return find_results_folder(os.environ, is_root=os.geteuid() == 0) / "gates"
+    return find_results_folder(os.environ, is_root=os.geteuid() == 0) / _GATES
 
 
 def _choose_folder() -> Path:
-    return _find_gates() / f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"
+    return name_results_folder(_GATES, os.environ, is_root=os.geteuid() == 0)

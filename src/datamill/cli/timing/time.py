@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -26,7 +25,7 @@ from datamill.cli.timing.time_options import (
     read_revisions,
 )
 from datamill.conduct.timing.question import TimingQuestion
-from datamill.execution.state_folder import find_results_folder
+from datamill.execution.state_folder import name_results_folder
 from datamill.experiment.command_lines import read_commands
 from datamill.experiment.errors import InputError
 from datamill.experiment.quantities import parse_share
@@ -165,8 +164,7 @@ def time(
 
 def _choose_folder() -> Path:
     """A new folder for each timing, so that the working directory stays clean."""
-    state = find_results_folder(os.environ, is_root=os.geteuid() == 0)
-    return state / "timings" / f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"
+    return name_results_folder("timings", os.environ, is_root=os.geteuid() == 0)
 
 
 def _find_input(name: str | None) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datamill.analysis.sequential.pairs import FEWEST_MEAN_ROUNDS, count_fewest_rounds
 from datamill.conduct.gate.gate_run import GateRun, Measured
+from datamill.conduct.gate.shorter_executions import list_lacking_options
 from datamill.experiment.gate.gate import Gate
 from datamill.experiment.messages.arguments import argument, tell
 from datamill.experiment.messages.numbers import format_count
@@ -43,16 +44,18 @@ def _look_at_number(gate: Gate, run: GateRun, varies: bool) -> list[str]:
     return [
         f"{format_count(run.sweeps)} {what} of each are too few to tell base and head apart, however much "
         f"they differ: that takes {fewest}, about {format_duration(whole_s)} in all: allow that or more with "
-        f"{within}{_advise_repetitions(slow, 2 * fewest * slow.execution_s > gate.within_s)}"
+        f"{within}{_advise_less(slow, 2 * fewest * slow.execution_s > gate.within_s)}"
     ]
 
 
-def _advise_repetitions(item: Measured, too_long: bool) -> str:
+def _advise_less(item: Measured, too_long: bool) -> str:
     if not (too_long and item.benchmark.tool):
         return ""
+    lacking = list_lacking_options(item.benchmark)
+    how = f" (with {' '.join(lacking)})" if lacking else ""
     return (
-        f", or have {item.benchmark.tool} repeat less within an execution of {item.benchmark.name}, which "
-        f"takes {format_duration(item.execution_s)}"
+        f", or have {item.benchmark.tool} do less within an execution of {item.benchmark.name}, which "
+        f"takes {format_duration(item.execution_s)}{how}"
     )
 
 

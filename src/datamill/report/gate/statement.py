@@ -135,7 +135,8 @@ def _limit(answer: GateAnswer) -> str:
     if lacking := len(answer.benchmarks) - len(known):
         whose = "it" if len(answer.benchmarks) == 1 else f"{lacking if known else 'all'} of them"
         return f", but too little was measured of {whose} to find a slowdown: allow more time"
-    return f"; slowdowns of {_spell_found(max(known))} would have been found in four of five runs"
+    least = _spell_found(max(known))
+    return f"; only slowdowns of {least} and more would have been found in four of five runs"
 
 
 def _spell_found(slowdown: float) -> str:

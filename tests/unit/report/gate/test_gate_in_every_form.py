@@ -15,7 +15,7 @@ from datamill.report.gate.comment import write_comment
 from datamill.report.gate.gate_answer import GateAnswer, build_gate_answer
 from datamill.report.gate.json import list_gate_values
 from datamill.report.gate.page import build_gate_table, draw_changes, render_gate_page
-from datamill.report.gate.statement import list_rows
+from datamill.report.gate.statement import list_rows, phrase_gate
 from datamill.report.tables.text import lay_out_table
 
 
@@ -54,6 +54,16 @@ def test_the_comment_and_the_page_have_the_same_cells(answer: GateAnswer) -> Non
         for cell in row:
             assert cell in page
             assert cell.replace("|", "\\|") in comment
+
+
+def test_a_gate_that_passes_says_below_which_size_slowdowns_pass_unseen(answer: GateAnswer) -> None:
+    same = tuple(item for item in answer.benchmarks if item.name == "same")
+    passing = replace(answer, benchmarks=same)
+    [finds] = [row[6] for row in list_rows(passing)]
+    assert phrase_gate(passing) == (
+        "The benchmark is not known to be slower in HEAD than in main; only slowdowns of "
+        f"{finds} and more would have been found in four of five runs."
+    )
 
 
 def test_the_numbers_of_the_json_are_those_of_the_table(answer: GateAnswer) -> None:

@@ -37,6 +37,7 @@ _ALLOWED = {
     "service/settings.py": "is read when `datamill serve` starts",
     "service/coordinator/joining/enrolment.py": "answers `datamill-worker join`, which has no other face",
     "selection/history/recognised_builds.py": "calls build systems",
+    "conduct/gate/shorter_executions.py": "names options of other tools",
     "conduct/selection/collecting": "calls git, and names its options",
     "conduct/selection/fleet/submitted": "writes scripts that call valgrind and tar",
     "conduct/selection/profile_command.py": "calls valgrind",
