@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::DisturbanceFacts;
@@ -11,7 +10,8 @@ use crate::record::{
 };
 
 /// The first line: who measures, and where.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommandGreeting {
     /// Version of this contract.
@@ -25,7 +25,8 @@ pub struct CommandGreeting {
 }
 
 /// One execution of a command, as the user who asks would execute it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommandRequest {
     /// Version of this contract; see [`crate::SCHEMA_VERSION`].
@@ -52,7 +53,8 @@ pub struct CommandRequest {
 }
 
 /// What a command that builds a program is given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BuildRequest {
     /// Absolute path of the folder for the wrappers, which outlives the build: it may note their paths. It is
@@ -63,7 +65,8 @@ pub struct BuildRequest {
 }
 
 /// What a command that builds a program did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommandBuild {
     /// What the wrappers saw.
@@ -73,7 +76,8 @@ pub struct CommandBuild {
 }
 
 /// Where the output of a command goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommandOutput {
     /// Both streams are read; stdout is hashed, which holds up a command that writes a lot.
@@ -89,7 +93,8 @@ pub enum CommandOutput {
 }
 
 /// What was seen of one execution of a command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommandAnswer {
     /// Version of this contract.

@@ -5,7 +5,6 @@
 //! on its disk until an order's `receipts` name it. Nothing in between keeps a message or answers one: each side
 //! sends again what the other was not heard to have.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::QuietRule;
@@ -17,7 +16,8 @@ use crate::spec::{KernelInterface, TrialSpec};
 pub const FLEET_SCHEMA_VERSION: u32 = 4;
 
 /// What a machine is and offers, as its worker sees it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Inventory {
     /// Version of the messages that the worker speaks; see [`FLEET_SCHEMA_VERSION`].
@@ -59,7 +59,8 @@ pub struct Inventory {
 }
 
 /// Emulated machines for trials, as a machine has them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuestOffer {
     /// What executes their instructions; absent where there are none.
@@ -81,7 +82,8 @@ impl Default for GuestOffer {
 }
 
 /// One cache of a processor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CacheFacts {
     /// 1 is next to the processor.
@@ -93,7 +95,8 @@ pub struct CacheFacts {
 }
 
 /// A compiler that is installed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CompilerVersion {
     /// Name of the program, such as `gcc`.
@@ -103,7 +106,8 @@ pub struct CompilerVersion {
 }
 
 /// A compiler for machines of another architecture.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CrossCompilerVersion {
     /// Their architecture, as `uname -m` says it.
@@ -115,7 +119,8 @@ pub struct CrossCompilerVersion {
 }
 
 /// What the owner of a machine allows: the worker refuses everything else, whatever the coordinator orders.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
     /// Users whose experiments may run; empty: any.
@@ -153,7 +158,8 @@ pub struct Policy {
 }
 
 /// `POST /api/workers/enrol`: a machine joins the fleet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EnrolmentRequest {
     /// The part of the enrolment token before its fingerprint; works once.
@@ -169,7 +175,8 @@ pub struct EnrolmentRequest {
 }
 
 /// What a machine that joined needs to know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Enrolment {
     /// Identity of the worker, for ever; letters and digits.
@@ -190,7 +197,8 @@ pub struct Enrolment {
 }
 
 /// `POST /api/workers/credential`, with the worker's credential for files: it asks for a new one for the broker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CredentialRequest {
     /// The worker.
@@ -203,7 +211,8 @@ pub struct CredentialRequest {
 }
 
 /// The answer: a new credential for the broker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
     /// The worker.
@@ -215,7 +224,8 @@ pub struct Credential {
 }
 
 /// What a worker is to do now: the message on `jobs.WORKER_ID`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Orders {
     /// Version of the messages.
@@ -235,7 +245,8 @@ pub struct Orders {
 }
 
 /// One attempt at a trial, lent to one worker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Lease {
     /// Identity of the attempt in the whole fleet, `EXPERIMENT.TRIAL.ATTEMPT`, such as `7.t0012.1`.
@@ -260,7 +271,8 @@ pub struct Lease {
 }
 
 /// What a lease asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseTask {
     /// A trial.
@@ -272,7 +284,8 @@ pub enum LeaseTask {
 }
 
 /// A file that the coordinator serves at `/files/SHA256`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileNeed {
     /// SHA-256 of its bytes, lower-case hexadecimal.
@@ -285,7 +298,8 @@ pub struct FileNeed {
 ///
 /// `hello`, `goodbye`, `record`, `refused` and `gave_up` go to `results.WORKER_ID`, and all but `goodbye` are sent
 /// again until orders answer them; `taken` and `output` go to `status.WORKER_ID` and may be lost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkerReport {
     /// Version of the messages.
@@ -301,7 +315,8 @@ pub struct WorkerReport {
 }
 
 /// One process of the agent, from its first hello to its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Session {
     /// Counted on the worker's disk: higher than that of any session before.
@@ -311,7 +326,8 @@ pub struct Session {
 }
 
 /// What a report tells.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum ReportContent {
     /// The worker is there, after a boot or a loss of connection, and has no attempt but those named.
@@ -379,7 +395,8 @@ pub enum ReportContent {
 }
 
 /// Why a worker does not make an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalReason {
     /// The machine's owner does not allow it.
@@ -395,7 +412,8 @@ pub enum RefusalReason {
 }
 
 /// A file that an attempt produced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ArtifactFile {
     /// Its name in the folder of the attempt, such as `run.stdout`.

@@ -8,6 +8,7 @@ mod disturbance;
 mod fleet;
 mod offer;
 mod record;
+#[cfg(feature = "schemas")]
 mod schemas;
 mod spec;
 
@@ -16,6 +17,7 @@ pub use disturbance::*;
 pub use fleet::*;
 pub use offer::*;
 pub use record::*;
+#[cfg(feature = "schemas")]
 pub use schemas::write_schemas;
 pub use spec::*;
 

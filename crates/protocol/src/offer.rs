@@ -1,10 +1,10 @@
 //! What a host offers of a factor.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where a factor is set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FactorStage {
     /// By the compiler wrapper while the package is built.
@@ -18,7 +18,8 @@ pub enum FactorStage {
 }
 
 /// One factor as this host has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FactorOffer {
     /// Name of the factor.
@@ -36,7 +37,8 @@ pub struct FactorOffer {
 }
 
 /// A level that does not exist on this host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MissingLevel {
     /// The level.

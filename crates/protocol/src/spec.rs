@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::QuietRule;
 
 /// One planned trial, as handed to `datamill-worker run-trial`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrialSpec {
     /// Version of this contract; see [`crate::SCHEMA_VERSION`].
@@ -70,7 +70,8 @@ pub struct TrialSpec {
 }
 
 /// The package of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PackageSpec {
     /// Name by which the experiment calls it.
@@ -82,7 +83,8 @@ pub struct PackageSpec {
 }
 
 /// A factor that the experiment brings along: a folder with `factor.toml` and one executable a verb.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UserFactorSpec {
     /// Name of the factor.
@@ -94,7 +96,8 @@ pub struct UserFactorSpec {
 }
 
 /// What a package needs of the host that packages usually do not get; the host's owner may refuse it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Needs {
     /// The host's network, instead of a loopback device of the trial's own.
@@ -117,9 +120,8 @@ impl Needs {
 }
 
 /// An interface of the kernel that a package gets only if it asks for it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KernelInterface {
     /// `perf_event_open`.
@@ -133,7 +135,8 @@ pub enum KernelInterface {
 }
 
 /// How a trial is to be kept apart from the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IsolationWanted {
     /// The best that this host allows: confined, else user namespace, else overlay, else plain. What
@@ -153,7 +156,8 @@ pub enum IsolationWanted {
 }
 
 /// Whether a build is made for one trial or shared by all trials with equal build factors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BuildPolicy {
     /// `setup.sh` runs in every trial.
@@ -163,7 +167,8 @@ pub enum BuildPolicy {
 }
 
 /// Bounds on time and size of a trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrialLimits {
     /// Time for `setup.sh`, in seconds.

@@ -3,7 +3,6 @@
 mod noise;
 mod quiet;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use noise::*;
@@ -11,7 +10,8 @@ pub use quiet::*;
 
 /// What else went on while `run.sh` ran. Counts and times are of the whole machine, from just before
 /// to just after `run.sh`; a figure that this host does not tell is absent and named in `untold`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DisturbanceFacts {
     /// From the first to the second look, monotonic clock.
@@ -68,7 +68,8 @@ pub struct DisturbanceFacts {
 }
 
 /// A process of the host that does not belong to the trial, and what it used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProcessUse {
     /// Its name, as the kernel has it.

@@ -1,12 +1,12 @@
 //! How quiet a host is.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::DisturbanceFacts;
 
 /// What a host does to a program that never stops computing, processor by processor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoiseFacts {
     /// Time that was measured, over all processors.
@@ -18,7 +18,8 @@ pub struct NoiseFacts {
 }
 
 /// Noise of one processor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProcessorNoise {
     /// Number of the processor.

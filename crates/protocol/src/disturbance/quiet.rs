@@ -1,12 +1,12 @@
 //! When a machine is quiet enough to measure on, and how long a trial waited for it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::ProcessUse;
 
 /// What a machine may do at most, in a window of time, to be called quiet; and how long a trial waits for it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct QuietRule {
     /// Length of a window, in seconds.
@@ -60,7 +60,8 @@ impl QuietRule {
 }
 
 /// How long a trial waited for a quiet machine, and what it found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuietFacts {
     /// The rule.
@@ -80,7 +81,8 @@ pub struct QuietFacts {
 }
 
 /// What a machine did in a window of time; absent is what it does not tell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuietWindow {
     /// Processors that were busy.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::PhaseFacts;
 use crate::spec::BuildPolicy;
 
 /// The build that a trial measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BuildFacts {
     /// Identity of the build; trials with the same identity measured the same binaries.
@@ -29,7 +29,8 @@ pub struct BuildFacts {
 }
 
 /// What the compiler wrapper saw and changed during a build.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CompilerFacts {
     /// Calls of any wrapped program but the assembler.

@@ -1,10 +1,10 @@
 //! How a trial ended, and why it did not complete.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a trial ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// All phases ended well and the archive was collected.
@@ -18,7 +18,8 @@ pub enum Outcome {
 }
 
 /// Parts of a trial in which it can fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Unpacking and checking the package.
@@ -34,7 +35,8 @@ pub enum Phase {
 }
 
 /// Why a trial did not complete.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// Where it failed.
@@ -48,7 +50,8 @@ pub struct Failure {
 }
 
 /// Kinds of failure. The last four are the host's, not the package's: such a trial is attempted again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The package is not one: unsafe member, missing or non-executable script, wrong hash, bad `env`.

@@ -1,10 +1,10 @@
 //! What was measured of a phase, and what was read back and collected.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One measured phase: one process from its exec to its end, with the descendants that it waited for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PhaseFacts {
     /// Just before exec, nanoseconds since the Unix epoch.
@@ -46,7 +46,8 @@ pub struct PhaseFacts {
 }
 
 /// One event counter over a phase, inherited by its descendants.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CounterFacts {
     /// Name of the event: `cycles`, `instructions`, `cache_references`, `cache_misses`, `branches`,
@@ -59,7 +60,8 @@ pub struct CounterFacts {
 }
 
 /// Read-back of one factor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FactorFacts {
     /// Name of the factor.
@@ -73,7 +75,8 @@ pub struct FactorFacts {
 }
 
 /// The collected archive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ArchiveFacts {
     /// File name within the output folder.

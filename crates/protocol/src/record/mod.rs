@@ -7,7 +7,6 @@ mod place;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::QuietFacts;
@@ -19,7 +18,8 @@ pub use measured::*;
 pub use place::*;
 
 /// What happened in one attempt at one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrialRecord {
     /// Version of this contract.

@@ -1,12 +1,12 @@
 //! Where a trial ran: the worker, the host, and how it was kept apart and kept to its resources.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::Needs;
 
 /// The program that ran the trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkerFacts {
     /// Stable name of the worker: the host's name unless it was enrolled under another.
@@ -16,7 +16,8 @@ pub struct WorkerFacts {
 }
 
 /// The machine that the trial ran on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HostFacts {
     /// Machine architecture as `uname -m` names it.
@@ -34,7 +35,8 @@ pub struct HostFacts {
 }
 
 /// How the trial was kept apart from the host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IsolationFacts {
     /// What was used.
@@ -75,7 +77,8 @@ impl IsolationFacts {
 }
 
 /// An emulated machine of a trial's own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuestFacts {
     /// What executes its instructions.
@@ -89,7 +92,8 @@ pub struct GuestFacts {
 }
 
 /// What executes the instructions of an emulated machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Accelerator {
     /// The host's processor, through its kernel.
@@ -99,7 +103,8 @@ pub enum Accelerator {
 }
 
 /// What the scripts of a trial could use of the host, and who kept them to that.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResourceFacts {
     /// Who kept them to it.
@@ -117,7 +122,8 @@ pub struct ResourceFacts {
 }
 
 /// Ways to keep a trial to what it may use, strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceMeans {
     /// A control group of the unified hierarchy.
@@ -129,7 +135,8 @@ pub enum ResourceMeans {
 }
 
 /// Ways to keep a trial apart from the host, strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IsolationKind {
     /// An emulated machine of the trial's own.
