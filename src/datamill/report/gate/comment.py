@@ -18,14 +18,15 @@ from datamill.report.words.markdown_text import escape_markdown
 MARK = "<!-- datamill gate -->"
 #: Rows that are shown at once; the others are folded away, and so are the times themselves.
 _SHOWN = 10
+#: A gate that would not have found a slowdown of this size has not shown that there was none.
+_OVERLOOKED = 0.5
 _CHANGES = tuple(place for place, name in enumerate(HEADERS) if name not in MEANS)
 _TIMES = tuple(place for place, name in enumerate(HEADERS) if name in ("benchmark", *MEANS))
 
 
 def write_comment(answer: GateAnswer) -> str:
     """Return the comment: the verdict, what changed or is not compared, and below a fold the rest."""
-    passing = "No slowdown found" if answer.benchmarks else "Nothing compared"
-    head = passing if answer.passes else "Slower" if answer.alarms else "Broken"
+    head = _name_pass(answer) if answer.passes else "Slower" if answer.alarms else "Broken"
     rows = list_rows(answer)
     lines = [MARK, f"### {head}", "", escape_markdown(phrase_gate(answer)), ""]
     if rows:
@@ -39,6 +40,14 @@ def write_comment(answer: GateAnswer) -> str:
         lines += [*_write_table(answer, rows, _TIMES), ""]
     lines += [f"- {escape_markdown(sentence)}" for sentence in list_folded(answer)]
     return "\n".join([*lines, "", "</details>", ""])
+
+
+def _name_pass(answer: GateAnswer) -> str:
+    if not answer.benchmarks:
+        return "Nothing compared"
+    found = [item.detectable for item in answer.benchmarks]
+    overlooks = any(size is None or size > _OVERLOOKED for size in found)
+    return "Cannot tell: too little measured" if overlooks else "No slowdown found"
 
 
 def _write_table(answer: GateAnswer, rows: list[tuple[str, ...]], places: tuple[int, ...]) -> list[str]:

@@ -124,8 +124,19 @@ def test_a_comment_on_no_benchmark_at_all_does_not_say_that_no_slowdown_was_foun
 ) -> None:
     empty = replace(answer, benchmarks=(), added=("one",))
     assert "### Nothing compared" in write_comment(empty)
-    unchanged = replace(answer, benchmarks=tuple(item for item in answer.benchmarks if not item.is_alarm))
-    assert "### No slowdown found" in write_comment(unchanged)
+    quiet = [replace(item, detectable=0.03) for item in answer.benchmarks if not item.is_alarm]
+    assert "### No slowdown found" in write_comment(replace(answer, benchmarks=tuple(quiet)))
+
+
+@pytest.mark.parametrize("size", [None, 0.6])
+def test_a_comment_of_a_gate_that_would_have_overlooked_half_does_not_read_as_good_news(
+    answer: GateAnswer, size: float | None
+) -> None:
+    quiet = [replace(item, detectable=0.03) for item in answer.benchmarks if not item.is_alarm]
+    unsure = replace(quiet[0], name="unsure", detectable=size)
+    written = write_comment(replace(answer, benchmarks=(*quiet, unsure)))
+    assert "### Cannot tell: too little measured" in written
+    assert "No slowdown" not in written
 
 
 @pytest.mark.parametrize(
