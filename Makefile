@@ -35,9 +35,8 @@ PREPARE_OPTIONS = $(if $(FULL),--full,$(if $(QUICK),--quick)) $(if $(XZ),--xz '$
 
 # What crates show in their documents is text, which rustdoc need not read to find that out; programs under examples/,
 # which `make lint` compiles, are not linked.
-# Twice as many at once as processors, as they wait half of their time. A clone compiles its own crates once: what an
-# incremental build keeps for the next costs these a quarter more.
-CARGO_TEST := CARGO_INCREMENTAL=0 RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
+# Twice as many at once as processors, as they wait half of their time.
+CARGO_TEST := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc)))) cargo test --quiet --workspace --tests --locked
 
 # Python without the ending.
 SCRIPTS := wheels/build wheels/check studies/xz-vs-bzip2/prepare studies/memory-layout/experiment-3-guests $(wildcard studies/*/summarize studies/*/measure)

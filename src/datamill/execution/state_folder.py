@@ -48,9 +48,10 @@ def find_results_folder(environment: Mapping[str, str], *, is_root: bool) -> Pat
 
 
 def name_results_folder(kind: str, environment: Mapping[str, str], *, is_root: bool) -> Path:
-    """Return a folder for results of a kind that nothing else uses, named after the time and this process.
+    """Return a folder for results of a kind that is not there yet, named after the time and this process.
 
-    Several within a second differ in a number. Processes in containers may have the same one.
+    Several within a second differ in a number, also from those that a process of the same number in a
+    container has made.
     """
     above = find_results_folder(environment, is_root=is_root) / kind
     name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datamill.execution.placing.page_cache import find_program, place_anew
+from datamill.execution.placing.page_cache import can_place, find_program, place_anew
 
 
 def test_a_program_is_dropped_from_memory_and_read_again(
@@ -37,6 +37,9 @@ def test_a_program_is_dropped_from_memory_and_read_again(
         os.truncate(path, 60 << 20)
     place_anew(many)
     assert dropped == ["prog"]
+    assert [can_place(paths) for paths in ([program, gone], [large], many, many[:4], [])] == [
+        True, False, False, True, True,
+    ]  # fmt: skip
 
 
 def test_the_compiled_program_that_a_command_begins_with_is_found(tmp_path: Path) -> None:

@@ -82,12 +82,13 @@ def test_results_within_one_second_go_into_folders_of_their_own(
         assert folder.parent == tmp_path / kind
         return folder.name.partition("-")[2]
 
-    first = _StoppedClock.now().astimezone().strftime("%H%M%S-7")
+    stamp = _StoppedClock.now().astimezone().strftime("%Y%m%d-%H%M%S-7")
+    first = stamp.partition("-")[2]
     assert name() == first
     # Nothing is there yet, as where two threads ask.
     assert name() == f"{first}-2"
     # That of another process of this number, as in a container.
-    (tmp_path / "timings" / f"20261127-{first}-3").mkdir(parents=True)
+    (tmp_path / "timings" / f"{stamp}-3").mkdir(parents=True)
     assert name() == f"{first}-4"
     assert name("gates") == first
 

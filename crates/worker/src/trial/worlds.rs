@@ -15,8 +15,8 @@ use crate::world::{
     impossible_failure,
 };
 
-const LEFT_IN_PLACE: &str = "Some programs of the package stay in one place of the kernel's memory for all trials, which can \
-    change their time: they are too large or too many to be read again before each.";
+const LEFT_IN_PLACE: &str = "Programs of the package may stay in one place of the kernel's memory for all trials, which can \
+    change their time: there are too many files to look at, or programs too large or too many to be read again.";
 
 /// Kinds of worlds that satisfy what is wanted, strongest first.
 pub fn candidates(spec: &TrialSpec) -> &'static [IsolationKind] {

@@ -75,11 +75,7 @@ def bound_relative_difference(
         return LookInterval(name, n, estimate - 1, None, None, 1 - alpha)
     # One clock cuts both means in the same direction, rounding by half a step each: a step is enough.
     coarse = max(steps[1], abs(estimate) * steps[0]) / abs(middle)
-    low, high = low - 1 - coarse, high - 1 + coarse
-    if min(baseline.min(), other.min()) >= 0:
-        # Nothing has less of such a response than none, however wide the interval is.
-        low = max(-1.0, low)
-    return LookInterval(name, n, estimate - 1, low, high, 1 - alpha)
+    return LookInterval(name, n, estimate - 1, low - 1 - coarse, high - 1 + coarse, 1 - alpha)
 
 
 def _widen(critical: float, skewness: float, n: int) -> float:

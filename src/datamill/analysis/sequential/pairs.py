@@ -82,8 +82,24 @@ def compare_pairs(rounds: Rounds, *, alpha: float, limit: float, by_range: bool 
     pairs = (_compare(rounds, baseline, other, share, limit, by_range) for baseline, other in chosen)
     # The level is that of all of them together, which is what a reader asks for.
     return tuple(
-        replace(pair, interval=msgspec.structs.replace(pair.interval, confidence=1 - alpha)) for pair in pairs
+        replace(pair, interval=msgspec.structs.replace(_floor(rounds, pair), confidence=1 - alpha))
+        for pair in pairs
     )
+
+
+def _floor(rounds: Rounds, pair: Pair) -> LookInterval:
+    """The interval of a pair: nothing has less than none of a response that is never negative.
+
+    It is cut after all is known of it: how many rounds are needed goes with its whole width.
+    """
+    low = pair.interval.low
+    if (
+        low is None
+        or low >= -1
+        or min(values.min() for values in rounds.of_pair(pair.baseline, pair.other)) < 0
+    ):
+        return pair.interval
+    return msgspec.structs.replace(pair.interval, low=-1.0)
 
 
 def count_needed_rounds(interval: LookInterval, limit: float) -> int:

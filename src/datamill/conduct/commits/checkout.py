@@ -15,7 +15,7 @@ from datamill.conduct.timing.builds import Built
 from datamill.conduct.timing.executions import read_last_words, strip_colours
 from datamill.conduct.timing.question import LINK_ORDER
 from datamill.execution.command_session import CommandSession
-from datamill.execution.placing.page_cache import place_anew
+from datamill.execution.placing.page_cache import can_place, place_anew
 from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument
@@ -214,6 +214,10 @@ class Checkout:
     def place_anew(self) -> None:
         """Have the kernel keep the build in place in other pages of its memory."""
         place_anew(self._made)
+
+    def can_be_placed(self) -> bool:
+        """Return whether `place_anew` places all of the build."""
+        return can_place(self._made)
 
     def forget(self, number: int) -> None:
         """Remove what is kept of a build that is not measured any more; later ones need the first."""

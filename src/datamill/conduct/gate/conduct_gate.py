@@ -131,6 +131,11 @@ def conduct_gate(
                 else "the build links no program or library, so that each revision is built once"
             )
             warnings.append(f"{why}: what another layout would do is not part of the intervals")
+            if not all(checkout.can_be_placed() for checkout in checkouts.values()):
+                warnings.append(
+                    "what is built is too large to be read again for each round: where it lies in memory, "
+                    "which can change its time, is not part of the intervals either"
+                )
 
         def make_build(number: int) -> None:
             for side, checkout in checkouts.items():

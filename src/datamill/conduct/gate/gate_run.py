@@ -194,7 +194,8 @@ class GateRun:
     def _sweep(self, number: int, chosen: list[Measured]) -> None:
         if self._make_build is not None:
             self._make_build(number)
-        else:
+        elif all(checkout.can_be_placed() for checkout in self._checkouts.values()):
+            # One side alone would be placed by chance, and the other in one place for all rounds.
             for checkout in self._checkouts.values():
                 checkout.place_anew()
         for item in self._random.sample(chosen, len(chosen)):

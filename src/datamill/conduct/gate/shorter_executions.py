@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from datamill.experiment.gate.gate import Benchmark
@@ -38,6 +39,7 @@ SHORTENING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 def list_lacking_options(benchmark: Benchmark) -> list[str]:
     """Return the options that would shorten an execution, of those that its command does not have at all."""
-    given = {word.partition("=")[0] for word in benchmark.command.split()}
+    # `-p1` is `-p 1`.
+    given = {re.sub(r"^(-[a-z])\d+$", r"\1", word.partition("=")[0]) for word in benchmark.command.split()}
     known = SHORTENING.get(benchmark.tool, {})
     return [option for option, names in known.items() if given.isdisjoint(names)]

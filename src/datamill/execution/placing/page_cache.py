@@ -31,7 +31,7 @@ def place_anew(programs: Iterable[Path]) -> None:
     Nothing that others see changes: the files are read again at once.
     """
     sizes = {path: size for path in programs if 0 < (size := _find_size(path)) <= _LARGEST_BYTES}
-    chosen = list(sizes) if sum(sizes.values()) <= _MOST_BYTES else []
+    chosen = list(sizes) if can_place(sizes) else []
     for path in chosen:
         with contextlib.suppress(OSError), path.open("rb") as file:
             # Pages that are not on disk yet would stay.
@@ -44,6 +44,12 @@ def place_anew(programs: Iterable[Path]) -> None:
             while file.read(_READ_BYTES):
                 pass
     del held
+
+
+def can_place(programs: Iterable[Path]) -> bool:
+    """Return whether `place_anew` places all of them, and not some or none."""
+    sizes = [_find_size(path) for path in programs]
+    return max(sizes, default=0) <= _LARGEST_BYTES and sum(sizes) <= _MOST_BYTES
 
 
 def _find_size(path: Path) -> int:

@@ -45,9 +45,15 @@ def write_comment(answer: GateAnswer) -> str:
 def _name_pass(answer: GateAnswer) -> str:
     if not answer.benchmarks:
         return "Nothing compared"
-    found = [item.detectable for item in answer.benchmarks]
-    overlooks = any(size is None or size > _OVERLOOKED for size in found)
-    return "Cannot tell: too little measured" if overlooks else "No slowdown found"
+    # What is tolerated would not be found, however much was measured.
+    most = (1 + answer.gate.tolerate) * (1 + _OVERLOOKED) - 1
+    doubtful = [item for item in answer.benchmarks if item.verdict == "cannot tell"]
+    overlooked = sum(item.detectable is None or item.detectable > most for item in doubtful)
+    if not overlooked:
+        return "No slowdown found"
+    count = len(answer.benchmarks)
+    whose = "" if overlooked == count else f" for {overlooked} of {count} benchmarks"
+    return f"Cannot tell{whose}: too little measured"
 
 
 def _write_table(answer: GateAnswer, rows: list[tuple[str, ...]], places: tuple[int, ...]) -> list[str]:

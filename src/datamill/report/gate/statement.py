@@ -136,7 +136,12 @@ def _limit(answer: GateAnswer) -> str:
         whose = "it" if len(answer.benchmarks) == 1 else f"{lacking if known else 'all'} of them"
         return f", but too little was measured of {whose} to find a slowdown: allow more time"
     least = _spell_found(max(known))
-    return f"; only slowdowns of {least} and more would have been found in four of five runs"
+    if len(known) == 1:
+        return f"; smaller slowdowns than {least} would have been found in fewer than four of five runs"
+    return (
+        f"; one of {least} would have been found in any of them in four of five runs, "
+        "smaller ones in some of them or less often"
+    )
 
 
 def _spell_found(slowdown: float) -> str:

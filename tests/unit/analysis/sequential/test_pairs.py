@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from datamill.analysis.sequential.intervals import bound_stopped_mean
-from datamill.analysis.sequential.pairs import compare_pairs, count_fewest_rounds, list_undecided
+from datamill.analysis.sequential.intervals import bound_relative_difference, bound_stopped_mean
+from datamill.analysis.sequential.pairs import (
+    PARTS,
+    compare_pairs,
+    count_fewest_rounds,
+    count_needed_rounds,
+    list_undecided,
+)
 from datamill.analysis.sequential.rounds import Rounds
 from datamill.analysis.sequential.steps import find_hiding_step
 from datamill.analysis.sequential.timing_look import decide_timing
@@ -245,3 +251,18 @@ def test_the_fewest_rounds_that_can_tell_packages_apart_are_those_from_which_the
 
     assert judge(fewest - 1) == {"cannot tell"}
     assert judge(fewest) == {"more"}
+
+
+def test_no_time_is_told_to_have_become_less_than_none() -> None:
+    old = np.array([0.9, 1.0, 1.1, 1.0, 0.95, 1.05, 1.0, 1.0])
+    new = np.array([1.0, 0.9, 1.1, 4.0, 1.0, 0.95, 1.0, 1.05])
+    [pair] = compare_pairs(make_rounds(old, new), alpha=0.003, limit=0.01)
+    whole = bound_relative_difference(old, new, "", 0.003 / PARTS)
+    assert (whole.low or 0.0) < -1
+    assert (pair.interval.low, pair.interval.high) == (-1, whole.high)
+    # Rounds that are needed go with the whole width.
+    assert pair.needed_rounds >= count_needed_rounds(whole, 0.01) > count_needed_rounds(pair.interval, 0.01)
+    # A response that may be below zero may also become so in the mean.
+    new[1] = -0.1
+    [pair] = compare_pairs(make_rounds(old, new), alpha=0.003, limit=0.01)
+    assert (pair.interval.low or 0.0) < -1

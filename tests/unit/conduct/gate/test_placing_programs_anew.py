@@ -19,8 +19,12 @@ BENCHMARK = Benchmark("bench", "./bench")
 class Counted(Checkout):
     """A checkout of nothing, which counts how often it is placed anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_small: bool = True) -> None:
         self.placed = 0
+        self.is_small = is_small
+
+    def can_be_placed(self) -> bool:
+        return self.is_small
 
     def place_anew(self) -> None:
         self.placed += 1
@@ -33,8 +37,10 @@ class PlayedRun(GateRun):
         return BenchmarkValues({"bench": 1.0}, 1e-3)
 
 
-def run_gate(make_build: Callable[[int], None] | None) -> tuple[int, list[int]]:
-    checkouts = {BASE: Counted(), HEAD: Counted()}
+def run_gate(
+    make_build: Callable[[int], None] | None, *, is_head_small: bool = True
+) -> tuple[int, list[int]]:
+    checkouts = {BASE: Counted(), HEAD: Counted(is_small=is_head_small)}
     run = PlayedRun(
         cast("CommandSession", None), Gate((BENCHMARK,), within_s=60.0), dict(checkouts),
         [Measured(BENCHMARK, 1e-3, 1, ("bench",))], Path(), make_build, 1, lambda *_: None,
@@ -47,6 +53,10 @@ def test_builds_that_are_the_same_are_placed_anew_in_each_round() -> None:
     sweeps, placed = run_gate(None)
     assert sweeps > 1
     assert placed == [sweeps, sweeps]
+
+
+def test_one_build_is_not_placed_anew_where_the_other_is_too_large_for_that() -> None:
+    assert run_gate(None, is_head_small=False)[1] == [0, 0]
 
 
 def test_builds_that_are_made_anew_need_no_other_place() -> None:

@@ -61,8 +61,15 @@ def test_a_gate_that_passes_says_below_which_size_slowdowns_pass_unseen(answer: 
     passing = replace(answer, benchmarks=same)
     [finds] = [row[6] for row in list_rows(passing)]
     assert phrase_gate(passing) == (
-        "The benchmark is not known to be slower in HEAD than in main; only slowdowns of "
-        f"{finds} and more would have been found in four of five runs."
+        "The benchmark is not known to be slower in HEAD than in main; smaller slowdowns than "
+        f"{finds} would have been found in fewer than four of five runs."
+    )
+    keener = replace(same[0], name="keen", detectable=0.013)
+    blunt = replace(same[0], detectable=0.34)
+    # What is said of the blunt one is not said of the keen one.
+    assert phrase_gate(replace(answer, benchmarks=(blunt, keener))).endswith(
+        "one of 34% would have been found in any of them in four of five runs, "
+        "smaller ones in some of them or less often."
     )
 
 
@@ -133,10 +140,18 @@ def test_a_comment_of_a_gate_that_would_have_overlooked_half_does_not_read_as_go
     answer: GateAnswer, size: float | None
 ) -> None:
     quiet = [replace(item, detectable=0.03) for item in answer.benchmarks if not item.is_alarm]
-    unsure = replace(quiet[0], name="unsure", detectable=size)
-    written = write_comment(replace(answer, benchmarks=(*quiet, unsure)))
-    assert "### Cannot tell: too little measured" in written
+    unsure = replace(quiet[0], name="unsure", detectable=size, verdict="cannot tell")
+    many = replace(answer, benchmarks=(*quiet, unsure))
+    written = write_comment(many)
+    count = len(many.benchmarks)
+    assert f"### Cannot tell for 1 of {count} benchmarks: too little measured" in written
     assert "No slowdown" not in written
+    assert "### Cannot tell: too little measured" in write_comment(replace(answer, benchmarks=(unsure,)))
+    # What is known to be the same is so, and what is tolerated was not looked for.
+    same = replace(unsure, verdict="unchanged")
+    assert "### No slowdown found" in write_comment(replace(answer, benchmarks=(same,)))
+    tolerant = replace(answer, benchmarks=(unsure,), gate=replace(answer.gate, tolerate=0.6))
+    assert ("### No slowdown found" in write_comment(tolerant)) == (size is not None)
 
 
 @pytest.mark.parametrize(

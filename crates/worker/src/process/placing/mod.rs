@@ -41,8 +41,8 @@ pub struct Programs {
 
 /// Has the kernel keep programs and libraries in other pages of its memory.
 ///
-/// What others execute at the same time stays where it is, and so does all of a file system that is memory. What
-/// is dropped is read again at once; what was not in memory is not read.
+/// What others execute at the same time stays where it is, and so does all of a file system that is memory. All of
+/// a program that was in memory in part is read.
 pub fn place_anew(programs: &[PathBuf]) {
     let dropped: Vec<_> = programs
         .iter()
@@ -111,7 +111,8 @@ fn program_bytes(path: &Path) -> Option<u64> {
         return None;
     }
     let file = open_unfollowed(path).ok()?;
-    // Before it is read: a trial that begins with a cold machine finds its programs on the disk.
+    // Before it is read: a trial that begins with a cold machine finds its programs on the disk. Of a file that is
+    // another user's the kernel says that all of it is in memory.
     if resident_pages(&file).ok()?.resident == 0 {
         return None;
     }
