@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.build_version import build_version, choose_build
+from datamill.conduct.selection.collecting.build_version import build_version, spell_builds
 from datamill.conduct.selection.collecting.collected_versions import (
+    count_untried,
     describe_version,
     link_versions,
     list_left,
@@ -26,7 +27,6 @@ from datamill.conduct.selection.store.fleet_origin import check_collected_here
 from datamill.conduct.selection.store.kept_commands import (
     check_builds,
     keep_commands,
-    spell_build,
     warn_of_other_builds,
     warn_of_untried,
 )
@@ -48,8 +48,7 @@ class CollectionQuestion:
     `within_s` is how long it may take; what is left is done the next time. `jobs` is how many programs are
     profiled at the same time: benchmarks that share a port or a file need 1. `retry_failed`: what did not
     build is built again, and benchmarks that failed are counted and measured again. `only_asked`: programs of
-    other versions in the store are not profiled. `retried` names benchmarks that are tried again where they
-    failed.
+    other versions in the store are not profiled.
     """
 
     range: str = "HEAD"
@@ -62,7 +61,6 @@ class CollectionQuestion:
     within_s: float | None = None
     jobs: int = 1
     only_asked: bool = False
-    retried: frozenset[str] = frozenset()
 
 
 def collect_history(
@@ -89,12 +87,10 @@ def collect_history(
         touching=question.touching,
     )
     check_builds(settings, history)
-    builds = {
-        item.commit: spell_build(settings, choose_build(settings, history, item.commit)) for item in walked
-    }
+    builds = spell_builds(settings, history, [item.commit for item in walked])
     until_s = None if question.within_s is None else time.monotonic() + question.within_s
     with store.locked(), CommandSession(find_worker()) as worker:
-        question = replace(question, retried=keep_commands(settings, store))
+        keep_commands(settings, store)
         fresh, untried, all_built = _build(
             question, walked, builds, settings, history, store, worker, here, tell, until_s
         )
@@ -127,12 +123,7 @@ def _build(
     versions = {} if store.is_empty else {item.commit: item for item in store.versions}
     programs = dict(store.programs)
     left = list_left(walked, versions, builds, retry_failed=question.retry_failed)
-    again = {item.commit for item in left}
-    untried = sum(
-        versions[item.commit].outcome != "built"
-        for item in walked
-        if item.commit in versions and item.commit not in again
-    )
+    untried = count_untried(walked, versions, left)
     fresh = 0
     for number, item in enumerate(left, start=1):
         if until_s is not None and time.monotonic() >= until_s:
@@ -165,9 +156,7 @@ def _profile(
     until_s: float | None,
 ) -> bool:
     counts = {(item.program, item.benchmark): item for item in store.read_counts()}
-    unprofiled = list_unprofiled(
-        settings, store, retry_failed=question.retry_failed, retried=question.retried
-    )
+    unprofiled = list_unprofiled(settings, store, retry_failed=question.retry_failed)
     left = [store.programs[name] for name in unprofiled if name in asked]
     done = True
 
@@ -209,11 +198,8 @@ def _measure(
     was_under_way = session is not None
     if session is None:
         observations: list[Observation] = store.read_observations()
-        observations = [
-            item
-            for item in observations
-            if not (item.failure and (question.retry_failed or item.benchmark in question.retried))
-        ]
+        if question.retry_failed:
+            observations = [item for item in observations if not item.failure]
         session = plan_session(store.versions, settings, store, observations, secrets.randbelow(1 << 32))
         if session is None:
             return True

@@ -26,8 +26,10 @@ class ResolvingHistory(Protocol):
         """Return the hash of a commit, or raise an InputError."""
 
 
-def keep_commands(settings: SelectionSettings, store: SelectionStore) -> frozenset[str]:
-    """Write down the commands of benchmarks; return the names of those that failed by another one.
+def keep_commands(settings: SelectionSettings, store: SelectionStore) -> None:
+    """Write down the commands of benchmarks, and drop the failures of those that had another one.
+
+    What is dropped is tried again, also where this call of the command ends before that.
 
     Raises:
         InputError: a benchmark has numbers already, and they are of another command.
@@ -45,9 +47,10 @@ def keep_commands(settings: SelectionSettings, store: SelectionStore) -> frozens
                 remedy="Numbers of two commands cannot be compared: give the new command another name, "
                 "or write the old one again.",
             )
+        # First: commands that were written, and failures that were not dropped, would never be tried again.
+        store.drop_benchmarks(others)
     if kept | now != kept:
         store.write_json(COMMANDS_FILE, kept | now)
-    return others
 
 
 def spell_build(settings: SelectionSettings, build: BuildSetting | None) -> str:
