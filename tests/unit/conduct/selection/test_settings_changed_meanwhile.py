@@ -17,12 +17,14 @@ from datamill.conduct.selection.fleet import experiments
 from datamill.conduct.selection.fleet.collect_on_fleet import collect_on_fleet
 from datamill.conduct.selection.fleet.fetched import kept_experiment
 from datamill.conduct.selection.store.fleet_origin import ORIGIN_FILE, FleetOrigin, PendingSubmission
-from datamill.conduct.selection.store.kept_commands import spell_build
+from datamill.conduct.selection.store.kept_commands import COMMANDS_FILE, keep_commands, spell_build
 from datamill.conduct.selection.store.selection_store import SelectionStore
-from datamill.selection.history.records import Program, Version
+from datamill.experiment.errors import InputError
+from datamill.selection.history.records import COUNTED_WAY, Program, Version, WorkCount
 from datamill.selection.history.settings import parse_settings
 
 WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+BENCHMARK = 'binaries = ["tool"]\n[[benchmark]]\nname = "bench"\ncommand = "{}"\n'
 BUILD = 'binaries = ["tool"]\n[[build]]\ncommand = "{}"\n'
 
 
@@ -68,6 +70,20 @@ def collect(history, text, store, fleet=None):
     project = Project(history, parse_settings(text), history.top / "selection.toml", store)
     question = CollectionQuestion(stride=1 << 30, profile=False, measure=False)
     return collect_on_fleet(question, project, history, fleet, None)
+
+
+def test_counts_that_come_home_never_get_the_name_of_another_command(history, monkeypatch):
+    store = open_store(history, Version(history.resolve("HEAD"), 0, "built", program="one"))
+    keep_commands(parse_settings(BENCHMARK.format("./tool a")), store)
+
+    def bring_counts(_):
+        store.write_counts([WorkCount("one", "bench", 1000, machine="bench-1", way=COUNTED_WAY)])
+
+    monkeypatch.setattr(experiments.Experiments, "take_left", bring_counts)
+    with pytest.raises(InputError) as refused:
+        collect(history, BENCHMARK.format("./tool b"), store)
+    assert "bench was measured by another command: ./tool a" in refused.value.message
+    assert store.read_json(COMMANDS_FILE, dict[str, str]) == {"bench": "./tool a"}
 
 
 class Fleet:

@@ -89,9 +89,10 @@ def collect_on_fleet(
     check_builds(project.settings, history)
     builds = spell_builds(project.settings, history, [item.commit for item in walked])
     with project.store.locked():
-        keep_commands(project.settings, project.store)
         experiments = Experiments(project, history, fleet, machine)
         experiments.take_left()
+        # What came home is of the commands with which it was submitted.
+        keep_commands(project.settings, project.store)
         collector = _Collector(question, project, history, experiments, builds)
         untried = collector.count_untried(walked)
         fresh = collector.build(walked)
