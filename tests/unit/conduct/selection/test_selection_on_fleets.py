@@ -25,6 +25,7 @@ from datamill.conduct.selection.fleet.submitted.program_packages import (
     write_program_package,
 )
 from datamill.conduct.selection.fleet.submitted.version_packages import write_version_package
+from datamill.conduct.selection.read_program import read_form
 from datamill.conduct.selection.store.fleet_origin import (
     ORIGIN_FILE,
     SUBMITTED_FILE,
@@ -54,7 +55,7 @@ def make_store(folder: Path, *, libraries: bool = False) -> tuple[SelectionStore
     """A store with one program: a script that says with what it was started."""
     store = SelectionStore(folder)
     store.prepare()
-    table = store.keep_table(make_table(make_function("work")))
+    table = store.keep_table(make_table(make_function("work"), form=read_form()))
     paths = ["bin/tool", "lib/libwork.so"] if libraries else ["bin/tool"]
     program = Program("a" * 24, dict.fromkeys(paths, table))
     tool = store.place_programs(program.name) / "bin" / "tool"

@@ -16,6 +16,7 @@ from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.fleet import experiments
 from datamill.conduct.selection.fleet.collect_on_fleet import collect_on_fleet
 from datamill.conduct.selection.fleet.fetched import kept_experiment
+from datamill.conduct.selection.read_program import read_form
 from datamill.conduct.selection.store.fleet_origin import ORIGIN_FILE, FleetOrigin, PendingSubmission
 from datamill.conduct.selection.store.kept_commands import COMMANDS_FILE, keep_commands, spell_build
 from datamill.conduct.selection.store.selection_store import SelectionStore
@@ -60,7 +61,7 @@ def open_store(history, version):
     """A store that a machine of a fleet collects."""
     store = SelectionStore(history.top.parent / "store")
     store.prepare()
-    table = store.keep_table(make_table(make_function("work")))
+    table = store.keep_table(make_table(make_function("work"), form=read_form()))
     store.write_versions([version], [Program("one", {"tool": table})])
     store.write_json(ORIGIN_FILE, FleetOrigin("bench-1", "w1"))
     return store

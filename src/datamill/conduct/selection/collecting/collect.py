@@ -30,6 +30,7 @@ from datamill.conduct.selection.store.kept_commands import (
     warn_of_other_builds,
     warn_of_untried,
 )
+from datamill.conduct.selection.store.kept_forms import check_form
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
@@ -74,8 +75,8 @@ def collect_history(
     """Build, profile and measure the versions that are asked for; each step is on disk when it is done.
 
     Raises:
-        InputError: the range or the settings cannot be used, valgrind is wanted and not installed, or a fleet
-        collects into the store.
+        InputError: the range or the settings cannot be used, valgrind is wanted and not installed, a fleet
+        collects into the store, or its tables are of another version of the digests.
     """
     check_collected_here(store)
     if question.profile and settings.benchmark:
@@ -90,6 +91,7 @@ def collect_history(
     builds = spell_builds(settings, history, [item.commit for item in walked])
     until_s = None if question.within_s is None else time.monotonic() + question.within_s
     with store.locked(), CommandSession(find_worker()) as worker:
+        check_form(store)
         keep_commands(settings, store)
         fresh, untried, all_built = _build(
             question, walked, builds, settings, history, store, worker, here, tell, until_s

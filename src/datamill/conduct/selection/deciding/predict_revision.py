@@ -16,6 +16,7 @@ from datamill.conduct.selection.collecting.walked_history import (
     follow_parents,
 )
 from datamill.conduct.selection.store.fleet_origin import read_origin
+from datamill.conduct.selection.store.kept_forms import check_form
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, command
 from datamill.selection.history.ancestry import Ancestor, find_closest
@@ -157,6 +158,7 @@ def _find_new(
         if built is None and (since := next(collected, None)) is not None:
             # Others collected it since the versions were read.
             return since
+        check_form(store)
         if built is not None:
             program = _read_built(project, history, commit, built)
         else:

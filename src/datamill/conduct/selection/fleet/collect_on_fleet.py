@@ -44,6 +44,7 @@ from datamill.conduct.selection.store.kept_commands import (
     warn_of_other_builds,
     warn_of_untried,
 )
+from datamill.conduct.selection.store.kept_forms import check_form
 from datamill.experiment.errors import InputError
 from datamill.selection.history.collection_outcome import CollectionOutcome
 from datamill.selection.history.records import Version
@@ -75,7 +76,7 @@ def collect_on_fleet(
 
     Raises:
         InputError: the range or the settings cannot be used, the store was collected here or on another
-        machine, or the coordinator refuses.
+        machine or its tables are of another version of the digests, or the coordinator refuses.
     """
     if question.profile or question.measure:
         check_inputs_named(project.settings, str(project.settings_file))
@@ -89,6 +90,7 @@ def collect_on_fleet(
     check_builds(project.settings, history)
     builds = spell_builds(project.settings, history, [item.commit for item in walked])
     with project.store.locked():
+        check_form(project.store)
         experiments = Experiments(project, history, fleet, machine)
         experiments.take_left()
         # What came home is of the commands with which it was submitted.
