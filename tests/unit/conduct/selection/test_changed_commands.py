@@ -49,7 +49,7 @@ def test_numbers_of_two_commands_never_get_one_name(store, what):
         store.close_session()
     with pytest.raises(InputError) as refused:
         keep_commands(NEW, store)
-    assert "bench was measured by another command: ./tool a" in refused.value.message
+    assert refused.value.message == "the benchmark bench was measured by another command: ./tool a"
     assert "another name" in refused.value.remedy
     # The old one goes on, also after a refusal.
     keep_commands(OLD, store)
@@ -86,11 +86,20 @@ def test_a_command_that_only_failed_is_timed_again_once_it_is_another(store, is_
     assert {item.benchmark for item in session.executions} == {"bench"}
 
 
-def test_what_an_older_store_holds_is_taken_for_the_command_of_today(store):
+def test_what_an_older_store_holds_is_taken_for_the_command_of_today_and_told(store):
     store.write_counts([WorkCount("one", "bench", 1000, way=COUNTED_WAY)])
-    keep_commands(NEW, store)
-    with pytest.raises(InputError):
+    told = keep_commands(NEW, store)
+    assert told.startswith(
+        "the store does not say by which command bench was measured: it is taken for today's"
+    )
+    assert keep_commands(NEW, store) == ""
+    with pytest.raises(InputError, match=r"command: \./tool b, or by one that the store did not keep"):
         keep_commands(OLD, store)
+
+
+def test_a_command_of_which_nothing_is_known_yet_is_not_told_of(store):
+    store.write_counts([FAILED])
+    assert keep_commands(NEW, store) == ""
 
 
 def test_a_version_that_failed_is_built_again_once_its_build_is_another():

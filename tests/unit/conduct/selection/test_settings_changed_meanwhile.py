@@ -87,6 +87,14 @@ def test_counts_that_come_home_never_get_the_name_of_another_command(history, mo
     assert store.read_json(COMMANDS_FILE, dict[str, str]) == {"bench": "./tool a"}
 
 
+def test_numbers_without_a_command_are_told_of_once(history):
+    store = open_store(history, Version(history.resolve("HEAD"), 0, "built", program="one"))
+    store.write_counts([WorkCount("one", "bench", 1000, machine="bench-1", way=COUNTED_WAY)])
+    for count in (1, 0):
+        told = collect(history, BENCHMARK.format("./tool"), store).warnings
+        assert sum(line.startswith("the store does not say by which command bench") for line in told) == count
+
+
 class Fleet:
     """A coordinator that takes one experiment."""
 

@@ -92,7 +92,7 @@ def collect_history(
     until_s = None if question.within_s is None else time.monotonic() + question.within_s
     with store.locked(), CommandSession(find_worker()) as worker:
         check_form(store)
-        keep_commands(settings, store)
+        assumed = keep_commands(settings, store)
         fresh, untried, all_built = _build(
             question, walked, builds, settings, history, store, worker, here, tell, until_s
         )
@@ -104,7 +104,7 @@ def collect_history(
         )
     finished = all_built and all_profiled and all_measured
     outcome = sum_up(len(walked), fresh, history, settings, store, finished)
-    told = [warn_of_other_builds({item.commit: item for item in store.versions}, builds)]
+    told = [assumed, warn_of_other_builds({item.commit: item for item in store.versions}, builds)]
     told.append(warn_of_untried(untried))
     return replace(outcome, warnings=(*outcome.warnings, *filter(None, told)))
 

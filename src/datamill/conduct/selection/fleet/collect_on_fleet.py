@@ -94,14 +94,14 @@ def collect_on_fleet(
         experiments = Experiments(project, history, fleet, machine)
         experiments.take_left()
         # What came home is of the commands with which it was submitted.
-        keep_commands(project.settings, project.store)
+        assumed = keep_commands(project.settings, project.store)
         collector = _Collector(question, project, history, experiments, builds)
         untried = collector.count_untried(walked)
         fresh = collector.build(walked)
         collector.measure()
         finished = collector.is_finished(walked)
     outcome = sum_up(len(walked), fresh, history, project.settings, project.store, finished)
-    told = [warn_of_other_builds({item.commit: item for item in project.store.versions}, builds)]
+    told = [assumed, warn_of_other_builds({item.commit: item for item in project.store.versions}, builds)]
     told += [warn_of_untried(untried), *experiments.list_warnings()]
     return replace(outcome, warnings=(*outcome.warnings, *filter(None, told)))
 

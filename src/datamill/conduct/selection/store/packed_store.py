@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.conduct.selection.store.fleet_origin import ORIGIN_FILE, SUBMITTED_FILE
-from datamill.conduct.selection.store.kept_commands import COMMANDS_FILE
+from datamill.conduct.selection.store.kept_commands import ASSUMED_FILE, COMMANDS_FILE
 from datamill.conduct.selection.store.selection_store import (
     PACKED_PROFILES,
     PACKED_TABLES,
@@ -26,6 +26,7 @@ _COPIED = (
     "counts.json",
     "observations.parquet",
     COMMANDS_FILE,
+    ASSUMED_FILE,
     ORIGIN_FILE,
 )
 

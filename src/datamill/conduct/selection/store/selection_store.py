@@ -8,6 +8,7 @@
     observations.parquet   executions of benchmarks; observations.jsonl: those of a session that is under way
     session.json           that session's order
     commands.json          the commands by which benchmarks were measured
+    assumed_commands.json  names of benchmarks that an older datamill measured, which did not keep the command
     fleet.json             the machine of a fleet that builds and measures, where a fleet does
     submitted.json         its experiment that is under way
     model.json             the predictor that was trained
