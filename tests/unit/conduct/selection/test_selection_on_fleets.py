@@ -134,7 +134,7 @@ def test_what_a_build_made_comes_home_with_its_links_and_nothing_else(tmp_path: 
 
 def test_a_build_has_the_inputs_of_the_folder_of_the_settings(tmp_path: Path) -> None:
     history = make_repository(tmp_path / "repository")
-    build = BuildSetting('cat "{here}/driver.c" file {here}/driver.c >tool')
+    build = BuildSetting("cat \"{here}/driver.c\" file {here}/driver.c '{here}/driver.c' >tool")
     (tmp_path / "git").mkdir()
     (tmp_path / "driver.c").write_text("driver\n")
     settings = parse_settings('binaries = ["tool"]\ninputs = ["driver.c"]\n')
@@ -143,7 +143,7 @@ def test_a_build_has_the_inputs_of_the_folder_of_the_settings(tmp_path: Path) ->
     write_version_package(package, history, commit, build, settings, tmp_path / "git", tmp_path)
     run(package, "setup.sh")
     made = package / "selection" / "source" / "tool"
-    assert made.read_text() == "driver\ncontent\ndriver\n"
+    assert made.read_text() == "driver\ncontent\ndriver\ndriver\n"
 
 
 def test_a_build_that_needs_what_nothing_names_is_refused() -> None:

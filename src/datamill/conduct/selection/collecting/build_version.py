@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.commands import HERE, hide_folders
+from datamill.conduct.selection.collecting.commands import HERE, HERE_VARIABLE, hide_folders, spell_here
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.store.kept_binaries import keep_binaries
 from datamill.conduct.selection.store.kept_commands import spell_build
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
-from datamill.experiment.command_lines import fill, list_words
+from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
 from datamill.packing.git.git_trees import GET_SUBMODULES, GitTrees
 from datamill.protocol.commands import CommandAnswer, CommandRequest
@@ -193,12 +193,13 @@ def _run_build(
     return session.measure(
         CommandRequest(
             schema=SCHEMA_VERSION,
-            command=list_words(fill(build.command, {"here": str(here)}), shell=True),
+            command=list_words(spell_here(build.command), shell=True),
             directory=str(source),
             variables={
                 # The checkout lies in the user's repository, whose state it must not ask for.
                 "GIT_CEILING_DIRECTORIES": str(source.parent),
                 "SOURCE_DATE_EPOCH": BUILD_TIME,
+                HERE_VARIABLE: str(here),
                 **{name: "" for name in _OF_MAKE if name in os.environ},
             },
             input=None,
