@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +21,9 @@ _SMALLEST = (
 @cache
 def read_form() -> int:
     """Return the version of the digests that this datamill makes, as the table of a program says it."""
+    # Imported late: most who read programs know the version from their tables.
+    import tempfile
+
     with tempfile.NamedTemporaryFile(prefix="datamill-") as file:
         file.write(_SMALLEST)
         file.flush()

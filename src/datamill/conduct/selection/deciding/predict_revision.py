@@ -16,7 +16,6 @@ from datamill.conduct.selection.collecting.walked_history import (
     follow_parents,
 )
 from datamill.conduct.selection.store.fleet_origin import read_origin
-from datamill.conduct.selection.store.kept_forms import check_form
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, command
 from datamill.selection.history.ancestry import Ancestor, find_closest
@@ -161,6 +160,9 @@ def _find_new(
     """
     if built is None and commit in versions:
         return versions[commit]
+    # Imported late: what was collected reads no program.
+    from datamill.conduct.selection.store.kept_forms import check_form
+
     walked = history.describe(commit)
     store = project.store
     started = time.monotonic()
