@@ -19,10 +19,12 @@ def make_function(name: str, code: str | None = None, instructions: int = 10, **
     )
 
 
-def make_table(*functions: Function, data: tuple[DataObject, ...] = (), content: str = "") -> FunctionTable:
+def make_table(
+    *functions: Function, data: tuple[DataObject, ...] = (), content: str = "", form: int = 1
+) -> FunctionTable:
     """A program of these functions."""
     told = content or "|".join(function.code for function in functions) + str(data)
-    return FunctionTable(1, "x86-64", "symbols", told, functions, data)
+    return FunctionTable(form, "x86-64", "symbols", told, functions, data)
 
 
 def make_profile(**calls_and_instructions: tuple[int, int]) -> Profile:

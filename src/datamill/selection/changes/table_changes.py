@@ -104,7 +104,8 @@ def compare_tables(old: FunctionTable, new: FunctionTable) -> TableChanges:
         raise InputError(
             f"its digests are of version {old.form}, those of the other of version {new.form}",
             where="the old table",
-            remedy="Read both with the same version of datamill. Collect a store of an older one anew.",
+            remedy="Read both with the same version of datamill. An older store is collected anew into "
+            "another folder, or once it is removed.",
         )
     matches = match_functions(old.functions, new.functions)
     names = {before.name: after.name for before, after in matches.pairs}

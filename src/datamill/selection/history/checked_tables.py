@@ -60,7 +60,7 @@ def _check_table(
         entries = [value] if is_one else value
         if not isinstance(entries, list) or not all(isinstance(item, Mapping) for item in entries):
             remedy = f"Write {header} alone in a line, and its keys below it."
-            mistakes.attempt(partial(_refuse, f"{name} is not {header}", source.locate(name), remedy), None)
+            mistakes.attempt(partial(_refuse, f"{name} is not {header}", where, remedy), None)
             continue
         for number, entry in enumerate(entries):
             _check_table(mistakes, source, entry, inner, name, number)

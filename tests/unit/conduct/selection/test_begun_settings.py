@@ -125,8 +125,8 @@ def make_package(folder, text, source="src/main.rs"):
     ],
 )
 def test_programs_of_a_workspace_are_those_of_the_packages_that_it_builds(tmp_path, workspace, programs):
-    top = make_repository(tmp_path, Cargo_toml=f"[workspace]\n{workspace}\n")
-    for name in ("crates/one", "crates/two", "cli"):
+    top = make_repository(tmp_path / "top", Cargo_toml=f"[workspace]\n{workspace}\n")
+    for name in ("crates/one", "crates/two", "cli", "../elsewhere"):
         make_package(top / name, f'[package]\nname = "{name.rpartition("/")[2]}"\n')
     if "[package]" in workspace:
         make_package(top, (top / "Cargo.toml").read_text())

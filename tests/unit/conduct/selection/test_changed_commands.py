@@ -6,6 +6,7 @@ import pytest
 from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.conduct.selection.collecting.collected_versions import list_left, list_unprofiled
+from datamill.conduct.selection.collecting.measure_programs import plan_session
 from datamill.conduct.selection.collecting.walked_history import WalkedCommit
 from datamill.conduct.selection.store.kept_commands import (
     check_builds,
@@ -22,6 +23,7 @@ from datamill.selection.history.settings import parse_settings
 SETTINGS = 'binaries = ["tool"]\n[[benchmark]]\nname = "bench"\ncommand = "{}"\n'
 OLD, NEW = parse_settings(SETTINGS.format("./tool a")), parse_settings(SETTINGS.format("./tool b"))
 FAILED = WorkCount("one", "bench", None, "no input", way=COUNTED_WAY)
+OTHER = WorkCount("one", "other", None, "no server", way=COUNTED_WAY)
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def store(tmp_path):
 
 @pytest.mark.parametrize("what", ["counted", "timed", "being timed"])
 def test_numbers_of_two_commands_never_get_one_name(store, what):
-    assert keep_commands(OLD, store) == frozenset()
+    keep_commands(OLD, store)
     if what == "counted":
         store.write_counts([WorkCount("one", "bench", 1000, way=COUNTED_WAY)])
     else:
@@ -47,24 +49,57 @@ def test_numbers_of_two_commands_never_get_one_name(store, what):
         store.close_session()
     with pytest.raises(InputError) as refused:
         keep_commands(NEW, store)
-    assert "bench was measured by another command: ./tool a" in refused.value.message
+    assert refused.value.message == "the benchmark bench was measured by another command: ./tool a"
     assert "another name" in refused.value.remedy
     # The old one goes on, also after a refusal.
-    assert keep_commands(OLD, store) == frozenset()
-
-
-def test_a_command_that_only_failed_is_tried_again_once_it_is_another(store):
     keep_commands(OLD, store)
-    store.write_counts([FAILED])
-    assert list_unprofiled(OLD, store, retried=keep_commands(OLD, store)) == {}
-    assert list_unprofiled(NEW, store, retried=keep_commands(NEW, store)) == {"one": ["bench"]}
 
 
-def test_what_an_older_store_holds_is_taken_for_the_command_of_today(store):
+def test_a_command_that_only_failed_is_counted_again_once_it_is_another(store):
+    keep_commands(OLD, store)
+    store.write_counts([FAILED, OTHER])
+    keep_commands(OLD, store)
+    assert list_unprofiled(OLD, store) == {}
+    keep_commands(NEW, store)
+    # It still is, where the command was interrupted before it was counted.
+    keep_commands(NEW, store)
+    assert list_unprofiled(NEW, store) == {"one": ["bench"]}
+    assert store.read_counts() == (OTHER,)
+
+
+def fail(benchmark, place, session="under way"):
+    return Observation("one", benchmark, session, place, 1 + place, failure="no input")
+
+
+@pytest.mark.parametrize("others", [[], [Observation("one", "other", "under way", 1, 9, wall_ns=5)]])
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_command_that_only_failed_is_timed_again_once_it_is_another(store, is_closed, others):
+    keep_commands(OLD, store)
+    for item in (fail("bench", 0), *others):
+        store.append_observation(item)
+    if is_closed:
+        store.close_session()
+    keep_commands(NEW, store)
+    keep_commands(NEW, store)
+    assert store.read_observations() == others
+    session = plan_session(store.versions, NEW, store, store.read_observations(), 0)
+    assert {item.benchmark for item in session.executions} == {"bench"}
+
+
+def test_what_an_older_store_holds_is_taken_for_the_command_of_today_and_told(store):
     store.write_counts([WorkCount("one", "bench", 1000, way=COUNTED_WAY)])
-    assert keep_commands(NEW, store) == frozenset()
-    with pytest.raises(InputError):
+    told = keep_commands(NEW, store)
+    assert told.startswith(
+        "the store does not say by which command bench was measured: it is taken for today's"
+    )
+    assert keep_commands(NEW, store) == ""
+    with pytest.raises(InputError, match=r"command: \./tool b, or by one that the store did not keep"):
         keep_commands(OLD, store)
+
+
+def test_a_command_of_which_nothing_is_known_yet_is_not_told_of(store):
+    store.write_counts([FAILED])
+    assert keep_commands(NEW, store) == ""
 
 
 def test_a_version_that_failed_is_built_again_once_its_build_is_another():

@@ -7,13 +7,20 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+from made.selection.selection_records import make_function, make_table
 
+from datamill.conduct.selection.collecting import build_version
+from datamill.conduct.selection.collecting.build_version import BuiltVersion
+from datamill.conduct.selection.collecting.settings_file import Project
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.deciding import predict_revision
+from datamill.conduct.selection.store.kept_commands import spell_build
 from datamill.conduct.selection.store.selection_store import SelectionStore
+from datamill.execution import command_session
 from datamill.experiment.errors import InputError
-from datamill.selection.history.records import Program, Version
+from datamill.selection.history.records import COUNTED_WAY, Program, Version, WorkCount
 from datamill.selection.history.settings import parse_settings
+from datamill.selection.prediction.commit_prediction import CommitPrediction
 
 SETTINGS = ("user.name=test", "user.email=test@example.org")
 
@@ -65,8 +72,60 @@ def test_a_version_that_was_collected_meanwhile_is_not_replaced(history, tmp_pat
     known = {item.commit: item for item in mine.versions}
     collected = Version(commit, 1, "built", program="two", ancestor="old", hops=3)
     other.write_versions([*other.versions, collected], [Program("one", {}), Program("two", {})])
-    monkeypatch.setattr(predict_revision, "_build", lambda *_: Program("two", {}))
+    monkeypatch.setattr(predict_revision, "_build", lambda *_: (Program("two", {}), ""))
     project = SimpleNamespace(store=mine)
     found = predict_revision._find_new(project, history, commit, known, None, is_kept=True)
     assert found == collected
     assert SelectionStore(tmp_path / "store").versions[-1] == collected
+
+
+class Worker:
+    """A worker that need not be there."""
+
+    def __init__(self, _):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_a_version_that_a_prediction_builds_says_by_what_it_was_built(history, tmp_path, monkeypatch):
+    text = 'binaries = ["tool"]\n[[build]]\ncommand = "a"\n[[build]]\ncommand = "b"\nsince = "{}"\n'
+    settings = parse_settings(text.format(history.resolve("HEAD~1")))
+    store = SelectionStore(tmp_path / "store")
+    store.write_versions([], [])
+    monkeypatch.setattr(command_session, "CommandSession", Worker)
+    monkeypatch.setattr(build_version, "build_version", lambda *_: BuiltVersion("built", Program("two", {})))
+    project = SimpleNamespace(store=store, settings=settings, here=tmp_path)
+    for name, build in (("HEAD", settings.build[1]), ("HEAD~2", settings.build[0])):
+        predict_revision._find_new(project, history, history.resolve(name), {}, None, is_kept=True)
+        assert store.versions[-1].build == spell_build(settings, build)
+
+
+@pytest.mark.parametrize(
+    ("program", "build", "is_told"),
+    [("two", "other x", True), ("two", "old y", False), ("two", "", False), ("one", "other x", False)],
+)
+def test_a_prediction_says_that_two_versions_were_built_by_other_commands(
+    history, tmp_path, monkeypatch, program, build, is_told
+):
+    store = SelectionStore(tmp_path / "store")
+    store.prepare()
+    tables = {"tool": store.keep_table(make_table(make_function("work")))}
+    first, last = history.resolve("HEAD~1"), history.resolve("HEAD")
+    versions = [
+        Version(first, 0, "built", program="one", build="old x"),
+        Version(last, 1, "built", program=program, build=build),
+    ]
+    store.write_versions(versions, [Program("one", tables), Program("two", tables)])
+    store.write_counts([WorkCount("one", "bench", 1000, way=COUNTED_WAY)])
+    asked = CommitPrediction(last, first, 1, (), ())
+    monkeypatch.setattr(predict_revision, "read_model", lambda _: None)
+    monkeypatch.setattr(predict_revision, "predict_commit", lambda *_: asked)
+    settings = parse_settings('binaries = ["tool"]\n')
+    project = Project(history, settings, tmp_path / "selection.toml", store)
+    told = predict_revision.predict_revision(project, "HEAD").warnings
+    assert any("was built by another command" in line for line in told) == is_told

@@ -25,6 +25,7 @@ from datamill.conduct.selection.fleet.submitted.program_packages import (
     write_program_package,
 )
 from datamill.conduct.selection.fleet.submitted.version_packages import write_version_package
+from datamill.conduct.selection.read_program import read_form
 from datamill.conduct.selection.store.fleet_origin import (
     ORIGIN_FILE,
     SUBMITTED_FILE,
@@ -54,7 +55,7 @@ def make_store(folder: Path, *, libraries: bool = False) -> tuple[SelectionStore
     """A store with one program: a script that says with what it was started."""
     store = SelectionStore(folder)
     store.prepare()
-    table = store.keep_table(make_table(make_function("work")))
+    table = store.keep_table(make_table(make_function("work"), form=read_form()))
     paths = ["bin/tool", "lib/libwork.so"] if libraries else ["bin/tool"]
     program = Program("a" * 24, dict.fromkeys(paths, table))
     tool = store.place_programs(program.name) / "bin" / "tool"
@@ -133,7 +134,7 @@ def test_what_a_build_made_comes_home_with_its_links_and_nothing_else(tmp_path: 
 
 def test_a_build_has_the_inputs_of_the_folder_of_the_settings(tmp_path: Path) -> None:
     history = make_repository(tmp_path / "repository")
-    build = BuildSetting('cat "{here}/driver.c" file {here}/driver.c >tool')
+    build = BuildSetting("cat \"{here}/driver.c\" file {here}/driver.c '{here}/driver.c' >tool")
     (tmp_path / "git").mkdir()
     (tmp_path / "driver.c").write_text("driver\n")
     settings = parse_settings('binaries = ["tool"]\ninputs = ["driver.c"]\n')
@@ -142,7 +143,7 @@ def test_a_build_has_the_inputs_of_the_folder_of_the_settings(tmp_path: Path) ->
     write_version_package(package, history, commit, build, settings, tmp_path / "git", tmp_path)
     run(package, "setup.sh")
     made = package / "selection" / "source" / "tool"
-    assert made.read_text() == "driver\ncontent\ndriver\n"
+    assert made.read_text() == "driver\ncontent\ndriver\ndriver\n"
 
 
 def test_a_build_that_needs_what_nothing_names_is_refused() -> None:

@@ -45,6 +45,8 @@ def test_a_file_that_was_begun_without_a_build_says_what_is_to_be_written():
         ('binaries = ["a"]\n[truth]\nthreshold = "1%"', "threshold is not a number without quotes"),
         ('binaries = ["a"]\n[benchmark]\nname = "x"', "Write [[benchmark]] alone in a line"),
         ('binaries = ["a"]\n[[truth]]\nrule = "x"', "Write [truth] alone in a line"),
+        ('binaries = ["a"]\nbuild = "make"', "selection.toml:2: build: build is not [[build]]"),
+        ('binaries = ["a"]\n[build]\ncommand = "make"', "selection.toml:2: build: build is not [[build]]"),
         ('binaries = ["a"]\n[[benchmarks]]\nname = "x"', "selection.toml:2: benchmarks: unknown key"),
         (
             'binaries = ["a"]\n[[build]]\nuntil = "x"',

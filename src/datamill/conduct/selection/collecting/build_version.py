@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.commands import HERE, hide_folders
+from datamill.conduct.selection.collecting.commands import HERE, HERE_VARIABLE, hide_folders, spell_here
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.store.kept_binaries import keep_binaries
+from datamill.conduct.selection.store.kept_commands import spell_build
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
-from datamill.experiment.command_lines import fill, list_words
+from datamill.experiment.command_lines import list_words
 from datamill.experiment.errors import InputError
 from datamill.packing.git.git_trees import GET_SUBMODULES, GitTrees
 from datamill.protocol.commands import CommandAnswer, CommandRequest
@@ -48,6 +49,31 @@ def choose_build(settings: SelectionSettings, history: GitHistory, commit: str) 
         if starts and not ended:
             return build
     return None
+
+
+def spell_builds(settings: SelectionSettings, history: GitHistory, commits: Sequence[str]) -> dict[str, str]:
+    """Return by what each commit is built (`spell_build`), asked of git once for all of them."""
+    named = [item for build in settings.build for item in (build.since, build.until) if item]
+    parents = history.read_parents(commits) if named else {}
+    after = {item: _list_descendants(history.resolve(item), parents) for item in dict.fromkeys(named)}
+
+    def choose(commit: str) -> BuildSetting | None:
+        for build in reversed(settings.build):
+            starts = not build.since or commit in after[build.since]
+            if starts and not (build.until and commit in after[build.until]):
+                return build
+        return None
+
+    return {commit: spell_build(settings, choose(commit)) for commit in commits}
+
+
+def _list_descendants(commit: str, parents: Mapping[str, Collection[str]]) -> set[str]:
+    """The commit and those that descend from it; each is named before its parents."""
+    found = {commit}
+    for name in reversed(list(parents)):
+        if not found.isdisjoint(parents[name]):
+            found.add(name)
+    return found
 
 
 def build_version(
@@ -167,12 +193,13 @@ def _run_build(
     return session.measure(
         CommandRequest(
             schema=SCHEMA_VERSION,
-            command=list_words(fill(build.command, {"here": str(here)}), shell=True),
+            command=list_words(spell_here(build.command), shell=True),
             directory=str(source),
             variables={
                 # The checkout lies in the user's repository, whose state it must not ask for.
                 "GIT_CEILING_DIRECTORIES": str(source.parent),
                 "SOURCE_DATE_EPOCH": BUILD_TIME,
+                HERE_VARIABLE: str(here),
                 **{name: "" for name in _OF_MAKE if name in os.environ},
             },
             input=None,

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datamill.conduct.selection.collecting.build_version import build_version, choose_build
+from datamill.conduct.selection.collecting.build_version import build_version, spell_builds
 from datamill.conduct.selection.collecting.collected_versions import (
+    count_untried,
     describe_version,
     link_versions,
     list_left,
@@ -26,10 +27,10 @@ from datamill.conduct.selection.store.fleet_origin import check_collected_here
 from datamill.conduct.selection.store.kept_commands import (
     check_builds,
     keep_commands,
-    spell_build,
     warn_of_other_builds,
     warn_of_untried,
 )
+from datamill.conduct.selection.store.kept_forms import check_form
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.execution.command_session import CommandSession
 from datamill.execution.worker import find_worker
@@ -48,8 +49,7 @@ class CollectionQuestion:
     `within_s` is how long it may take; what is left is done the next time. `jobs` is how many programs are
     profiled at the same time: benchmarks that share a port or a file need 1. `retry_failed`: what did not
     build is built again, and benchmarks that failed are counted and measured again. `only_asked`: programs of
-    other versions in the store are not profiled. `retried` names benchmarks that are tried again where they
-    failed.
+    other versions in the store are not profiled.
     """
 
     range: str = "HEAD"
@@ -62,7 +62,6 @@ class CollectionQuestion:
     within_s: float | None = None
     jobs: int = 1
     only_asked: bool = False
-    retried: frozenset[str] = frozenset()
 
 
 def collect_history(
@@ -76,8 +75,8 @@ def collect_history(
     """Build, profile and measure the versions that are asked for; each step is on disk when it is done.
 
     Raises:
-        InputError: the range or the settings cannot be used, valgrind is wanted and not installed, or a fleet
-        collects into the store.
+        InputError: the range or the settings cannot be used, valgrind is wanted and not installed, a fleet
+        collects into the store, or its tables are of another version of the digests.
     """
     check_collected_here(store)
     if question.profile and settings.benchmark:
@@ -89,12 +88,11 @@ def collect_history(
         touching=question.touching,
     )
     check_builds(settings, history)
-    builds = {
-        item.commit: spell_build(settings, choose_build(settings, history, item.commit)) for item in walked
-    }
+    builds = spell_builds(settings, history, [item.commit for item in walked])
     until_s = None if question.within_s is None else time.monotonic() + question.within_s
     with store.locked(), CommandSession(find_worker()) as worker:
-        question = replace(question, retried=keep_commands(settings, store))
+        check_form(store)
+        assumed = keep_commands(settings, store)
         fresh, untried, all_built = _build(
             question, walked, builds, settings, history, store, worker, here, tell, until_s
         )
@@ -106,7 +104,7 @@ def collect_history(
         )
     finished = all_built and all_profiled and all_measured
     outcome = sum_up(len(walked), fresh, history, settings, store, finished)
-    told = [warn_of_other_builds({item.commit: item for item in store.versions}, builds)]
+    told = [assumed, warn_of_other_builds({item.commit: item for item in store.versions}, builds)]
     told.append(warn_of_untried(untried))
     return replace(outcome, warnings=(*outcome.warnings, *filter(None, told)))
 
@@ -127,12 +125,7 @@ def _build(
     versions = {} if store.is_empty else {item.commit: item for item in store.versions}
     programs = dict(store.programs)
     left = list_left(walked, versions, builds, retry_failed=question.retry_failed)
-    again = {item.commit for item in left}
-    untried = sum(
-        versions[item.commit].outcome != "built"
-        for item in walked
-        if item.commit in versions and item.commit not in again
-    )
+    untried = count_untried(walked, versions, left)
     fresh = 0
     for number, item in enumerate(left, start=1):
         if until_s is not None and time.monotonic() >= until_s:
@@ -165,9 +158,7 @@ def _profile(
     until_s: float | None,
 ) -> bool:
     counts = {(item.program, item.benchmark): item for item in store.read_counts()}
-    unprofiled = list_unprofiled(
-        settings, store, retry_failed=question.retry_failed, retried=question.retried
-    )
+    unprofiled = list_unprofiled(settings, store, retry_failed=question.retry_failed)
     left = [store.programs[name] for name in unprofiled if name in asked]
     done = True
 
@@ -209,11 +200,8 @@ def _measure(
     was_under_way = session is not None
     if session is None:
         observations: list[Observation] = store.read_observations()
-        observations = [
-            item
-            for item in observations
-            if not (item.failure and (question.retry_failed or item.benchmark in question.retried))
-        ]
+        if question.retry_failed:
+            observations = [item for item in observations if not item.failure]
         session = plan_session(store.versions, settings, store, observations, secrets.randbelow(1 << 32))
         if session is None:
             return True

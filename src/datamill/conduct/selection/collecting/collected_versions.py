@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -39,6 +39,15 @@ def list_left(
     return [item for item in walked if is_left(item.commit)]
 
 
+def count_untried(
+    walked: Sequence[WalkedCommit], versions: Mapping[str, Version], left: Sequence[WalkedCommit]
+) -> int:
+    """Return how many commits failed before and are not among those that are left to build."""
+    again = {item.commit for item in left}
+    known = (versions.get(item.commit) for item in walked if item.commit not in again)
+    return sum(version is not None and version.outcome != "built" for version in known)
+
+
 def describe_version(commit: WalkedCommit, made: BuiltVersion, build: str = "") -> Version:
     """Return the version of a commit with the outcome of its build; `link_versions` adds its ancestor."""
     return Version(
@@ -55,14 +64,19 @@ def describe_version(commit: WalkedCommit, made: BuiltVersion, build: str = "") 
     )
 
 
-def keep_builds(made: Mapping[str, BuiltVersion], history: GitHistory, store: SelectionStore) -> None:
-    """Put versions by their commits into the store, in the place of those that failed before."""
+def keep_builds(
+    made: Mapping[str, BuiltVersion], builds: Mapping[str, str], history: GitHistory, store: SelectionStore
+) -> None:
+    """Put versions by their commits into the store, in the place of those that failed before.
+
+    `builds` says of each by what it was built (`kept_commands.spell_build`).
+    """
     if not made:
         return
     versions = {} if store.is_empty else {item.commit: item for item in store.versions}
     programs = dict(store.programs)
     for commit, item in made.items():
-        versions[commit] = describe_version(history.describe(commit), item)
+        versions[commit] = describe_version(history.describe(commit), item, builds.get(commit, ""))
         if item.program is not None:
             programs[item.program.name] = item.program
     store.write_versions(link_versions(history, versions), programs.values())
@@ -73,18 +87,17 @@ def list_unprofiled(
     store: SelectionStore,
     *,
     retry_failed: bool = False,
-    retried: Collection[str] = (),
 ) -> dict[str, list[str]]:
     """Return the benchmarks that were never counted as today, by the programs that are kept and lack some.
 
     Those of a program whose profiles are gone were not. With `retry_failed` those too that failed while they
-    were counted, otherwise those of them that `retried` names.
+    were counted.
     """
     counted = {
         (item.program, item.benchmark)
         for item in store.read_counts()
         if item.way == COUNTED_WAY
-        and not (item.failure and (retry_failed or item.benchmark in retried))
+        and not (item.failure and retry_failed)
         and store.has_profiles(item.program)
     }
     lacking = {

@@ -15,6 +15,12 @@ from datamill.selection.history.settings import SelectionSettings
 
 #: The folder of the settings, as commands name it.
 HERE = "{here}"
+#: The variable of builds that is that folder: a command may have its own `here`.
+HERE_VARIABLE = "selection_here"
+#: What a shell reads as one: quoted texts, signs after a backslash, comments.
+_SHELL_PARTS = re.compile(
+    rf"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<![^\s;&|()])\#[^\n]*|{re.escape(HERE)}""", re.DOTALL
+)
 _QUOTED_CHARACTERS = 300
 
 
@@ -25,6 +31,25 @@ def fill_command(text: str, here: Path) -> tuple[str, ...]:
         InputError: the command is empty, or its quotes do not match.
     """
     return list_words(fill(text, {"here": str(here)}), shell=None)
+
+
+def spell_here(command: str) -> str:
+    """Return a shell's command with the variable of the folder of the settings in place of `{here}`.
+
+    In quotes and without it is one word, whatever the folder is called.
+    """
+    value = f"${{{HERE_VARIABLE}}}"
+
+    def spell(part: re.Match[str]) -> str:
+        text = part[0]
+        if text.startswith("#"):
+            return text
+        if text.startswith('"'):
+            return text.replace(HERE, value)
+        # Nothing stands for something else in single quotes: they end before it, and begin again.
+        return text.replace(HERE, f"'\"{value}\"'" if text.startswith("'") else f'"{value}"')
+
+    return _SHELL_PARTS.sub(spell, command)
 
 
 def execute(

@@ -75,10 +75,13 @@ def list_crate_programs(top: Path) -> list[str]:
 def _find_members(top: Path, pattern: str) -> list[Path]:
     if pattern == ".":
         return [top]
+    if ".." in PurePosixPath(pattern).parts:
+        # As for cargo: packages of a workspace lie below it.
+        return []
     try:
         return sorted(folder for folder in top.glob(pattern) if (folder / "Cargo.toml").is_file())
     except (ValueError, NotImplementedError):
-        # Outside, or nothing that is a pattern.
+        # From the root of all files, or nothing that is a pattern.
         return []
 
 

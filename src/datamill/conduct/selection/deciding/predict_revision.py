@@ -102,7 +102,19 @@ def predict_revision(
             f"{commit[:9]} was built here, and the older version on {origin.machine}: where compilers or "
             "libraries differ, so do the programs"
         )
+    if _differ_in_builds(old, new):
+        notes.append(
+            f"{commit[:9]} was built by another command, or for other binaries, than {old.commit[:9]}: what "
+            "differs may be the build"
+        )
     return replace(found, warnings=(*found.warnings, *notes)) if notes else found
+
+
+def _differ_in_builds(old: Version, new: Version) -> bool:
+    """Whether different commands built two versions that differ, as far as that was written down."""
+    if old.program == new.program or not old.build or not new.build:
+        return False
+    return old.build.split()[0] != new.build.split()[0]
 
 
 def _find_old(
@@ -148,6 +160,9 @@ def _find_new(
     """
     if built is None and commit in versions:
         return versions[commit]
+    # Imported late: what was collected reads no program.
+    from datamill.conduct.selection.store.kept_forms import check_form
+
     walked = history.describe(commit)
     store = project.store
     started = time.monotonic()
@@ -157,10 +172,11 @@ def _find_new(
         if built is None and (since := next(collected, None)) is not None:
             # Others collected it since the versions were read.
             return since
+        check_form(store)
         if built is not None:
-            program = _read_built(project, history, commit, built)
+            program, build = _read_built(project, history, commit, built), ""
         else:
-            program = _build(project, history, commit)
+            program, build = _build(project, history, commit)
         version = Version(
             commit=commit,
             order=len(store.versions),
@@ -170,6 +186,7 @@ def _find_new(
             parents=walked.parents,
             program=program.name,
             build_s=time.monotonic() - started,
+            build=build,
         )
         programs = {**store.programs, program.name: program}
         # What was built by hand may be other than the commit: its table is read, but it becomes no version.
@@ -199,9 +216,10 @@ def _read_built(project: Project, history: GitHistory, commit: str, built: Path)
     return keep_binaries(built, paths, keep, project.store)
 
 
-def _build(project: Project, history: GitHistory, commit: str) -> Program:
-    """The program of a commit, built in a clean checkout."""
-    from datamill.conduct.selection.collecting.build_version import build_version
+def _build(project: Project, history: GitHistory, commit: str) -> tuple[Program, str]:
+    """The program of a commit, built in a clean checkout, and by what it is built."""
+    from datamill.conduct.selection.collecting.build_version import build_version, choose_build
+    from datamill.conduct.selection.store.kept_commands import spell_build
     from datamill.execution.command_session import CommandSession
     from datamill.execution.worker import find_worker
 
@@ -214,7 +232,8 @@ def _build(project: Project, history: GitHistory, commit: str) -> Program:
             remedy="Build it yourself, and name the folder with its binaries: "
             f"{argument('built', verb='selection predict')}.",
         )
-    return made.program
+    settings = project.settings
+    return made.program, spell_build(settings, choose_build(settings, history, commit))
 
 
 def _add(versions: tuple[Version, ...], version: Version) -> list[Version]:

@@ -11,9 +11,11 @@ from datamill.conduct.selection.collecting.build_version import (
     BuiltVersion,
     choose_build,
     describe_refusal,
+    spell_builds,
 )
 from datamill.conduct.selection.collecting.collect import CollectionQuestion
 from datamill.conduct.selection.collecting.collected_versions import (
+    count_untried,
     keep_builds,
     link_versions,
     list_left,
@@ -36,9 +38,16 @@ from datamill.conduct.selection.store.fleet_origin import (
     Purpose,
     check_collected_on_fleet,
 )
-from datamill.conduct.selection.store.kept_commands import check_builds, keep_commands
+from datamill.conduct.selection.store.kept_commands import (
+    check_builds,
+    keep_commands,
+    warn_of_other_builds,
+    warn_of_untried,
+)
+from datamill.conduct.selection.store.kept_forms import check_form
 from datamill.experiment.errors import InputError
 from datamill.selection.history.collection_outcome import CollectionOutcome
+from datamill.selection.history.records import Version
 
 #: Most packages of one experiment: a coordinator takes a thousand files.
 _MOST_PACKAGES = 400
@@ -67,7 +76,7 @@ def collect_on_fleet(
 
     Raises:
         InputError: the range or the settings cannot be used, the store was collected here or on another
-        machine, or the coordinator refuses.
+        machine or its tables are of another version of the digests, or the coordinator refuses.
     """
     if question.profile or question.measure:
         check_inputs_named(project.settings, str(project.settings_file))
@@ -79,16 +88,22 @@ def collect_on_fleet(
         touching=question.touching,
     )
     check_builds(project.settings, history)
+    builds = spell_builds(project.settings, history, [item.commit for item in walked])
     with project.store.locked():
-        keep_commands(project.settings, project.store)
+        check_form(project.store)
         experiments = Experiments(project, history, fleet, machine)
         experiments.take_left()
-        collector = _Collector(question, project, history, experiments)
+        # What came home is of the commands with which it was submitted.
+        assumed = keep_commands(project.settings, project.store)
+        collector = _Collector(question, project, history, experiments, builds)
+        untried = collector.count_untried(walked)
         fresh = collector.build(walked)
         collector.measure()
         finished = collector.is_finished(walked)
     outcome = sum_up(len(walked), fresh, history, project.settings, project.store, finished)
-    return replace(outcome, warnings=(*outcome.warnings, *experiments.list_warnings()))
+    told = [assumed, warn_of_other_builds({item.commit: item for item in project.store.versions}, builds)]
+    told += [warn_of_untried(untried), *experiments.list_warnings()]
+    return replace(outcome, warnings=(*outcome.warnings, *filter(None, told)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +114,11 @@ class _Collector:
     project: Project
     history: GitHistory
     experiments: Experiments
+    builds: Mapping[str, str]
+
+    def count_untried(self, walked: Sequence[WalkedCommit]) -> int:
+        """Return how many versions failed before and are not built again."""
+        return count_untried(walked, self._versions, self._list_left(walked))
 
     def build(self, walked: Sequence[WalkedCommit]) -> int:
         """Have the versions built that are not collected; return how many were tried."""
@@ -133,17 +153,19 @@ class _Collector:
 
     def is_finished(self, walked: Sequence[WalkedCommit]) -> bool:
         """Tell whether nothing is left to do of what was asked for."""
-        known = {} if self.project.store.is_empty else {item.commit for item in self.project.store.versions}
         return (
-            all(item.commit in known for item in walked)
+            not list_left(walked, self._versions, self.builds, retry_failed=False)
             and not self._list_unprofiled()
             and not self._list_unmeasured()
         )
 
     def _list_left(self, walked: Sequence[WalkedCommit]) -> list[WalkedCommit]:
+        return list_left(walked, self._versions, self.builds, retry_failed=self.question.retry_failed)
+
+    @property
+    def _versions(self) -> dict[str, Version]:
         store = self.project.store
-        versions = {} if store.is_empty else {item.commit: item for item in store.versions}
-        return list_left(walked, versions, {}, retry_failed=self.question.retry_failed)
+        return {} if store.is_empty else {item.commit: item for item in store.versions}
 
     def _list_unprofiled(self) -> dict[str, list[str]]:
         """Programs that are to be profiled, each with its benchmarks that were not counted.
@@ -186,11 +208,12 @@ class _Collector:
                 made[item.commit] = BuiltVersion("failed", reason=describe_refusal(error))
                 continue
             names.append(item.commit)
-        keep_builds(made, self.history, self.project.store)
+        keep_builds(made, self.builds, self.history, self.project.store)
         self.experiments.built += len(made)
         if names:
             limits = {"setup_timeout": settings.build_timeout, "archive": _ARCHIVE}
-            self.experiments.run("build", folder, names, {"debug": "only"}, limits)
+            builds = {name: self.builds[name] for name in names}
+            self.experiments.run("build", folder, names, {"debug": "only"}, limits, builds)
 
     def _run_programs(
         self, purpose: Purpose, names: Sequence[str], unprofiled: Mapping[str, Sequence[str]]

@@ -98,8 +98,12 @@ class Experiments:
         names: Sequence[str],
         fleet: Mapping[str, object],
         limits: Mapping[str, object],
+        builds: Mapping[str, str] | None = None,
     ) -> None:
-        """Submit the packages of a folder as an experiment, and take it home when it has ended."""
+        """Submit the packages of a folder as an experiment, and take it home when it has ended.
+
+        `builds` says of each commit by what it is built.
+        """
         settings, store = self.project.settings, self.project.store
         project = _NOT_IN_NAMES.sub("-", settings.name or self.history.top.name)[:30]
         name = f"{purpose}-{project}-{secrets.token_hex(4)}"
@@ -124,7 +128,7 @@ class Experiments:
             origin = FleetOrigin(chosen)
             store.write_json(ORIGIN_FILE, origin)
         found = write(origin.machine)
-        submission = PendingSubmission(purpose, name, self.fleet.url)
+        submission = PendingSubmission(purpose, name, self.fleet.url, builds=dict(builds or {}))
         store.write_json(SUBMITTED_FILE, submission)
         try:
             number = self.fleet.submit(found)

@@ -30,13 +30,15 @@ class PendingSubmission(msgspec.Struct, frozen=True):
     """An experiment of the fleet that is not in the store yet.
 
     It is written down before it is submitted: `number` is 0 until the coordinator has told it, and `name`
-    finds it there all the same. `url` is the coordinator's address.
+    finds it there all the same. `url` is the coordinator's address. `builds` says of each commit by what it
+    is built (`kept_commands.spell_build`): the settings may be others when it comes home.
     """
 
     purpose: Purpose
     name: str
     url: str
     number: int = 0
+    builds: dict[str, str] = {}
 
 
 def read_origin(store: SelectionStore) -> FleetOrigin | None:

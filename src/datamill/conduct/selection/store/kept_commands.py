@@ -12,11 +12,13 @@ from typing import Protocol
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
 from datamill.experiment.messages.arguments import argument, tell
-from datamill.experiment.messages.phrases import count_nouns
+from datamill.experiment.messages.phrases import count_nouns, join_names
 from datamill.selection.history.records import Version
 from datamill.selection.history.settings import BuildSetting, SelectionSettings
 
 COMMANDS_FILE = "commands.json"
+#: Names of benchmarks that were measured before their commands were kept.
+ASSUMED_FILE = "assumed_commands.json"
 
 
 class ResolvingHistory(Protocol):
@@ -26,8 +28,11 @@ class ResolvingHistory(Protocol):
         """Return the hash of a commit, or raise an InputError."""
 
 
-def keep_commands(settings: SelectionSettings, store: SelectionStore) -> frozenset[str]:
-    """Write down the commands of benchmarks; return the names of those that failed by another one.
+def keep_commands(settings: SelectionSettings, store: SelectionStore) -> str:
+    """Write down the commands of benchmarks, and drop the failures of those that had another one.
+
+    What is dropped is tried again, also where this call of the command ends before that. Returns which
+    commands are taken for those of numbers that are there, in a sentence, or nothing.
 
     Raises:
         InputError: a benchmark has numbers already, and they are of another command.
@@ -35,19 +40,37 @@ def keep_commands(settings: SelectionSettings, store: SelectionStore) -> frozens
     kept = store.read_json(COMMANDS_FILE, dict[str, str]) or {}
     now = {item.name: item.command for item in settings.benchmark}
     others = frozenset(name for name, text in now.items() if kept.get(name, text) != text)
-    if others:
+    assumed: list[str] = []
+    if others or now.keys() - kept.keys():
+        known = store.read_json(ASSUMED_FILE, tuple[str, ...]) or ()
         measured = {item.benchmark for item in store.read_counts() if item.instructions is not None}
         measured |= {item.benchmark for item in store.read_observations() if not item.failure}
         for name in sorted(others & measured):
+            unless = ", or by one that the store did not keep" if name in known else ""
             raise InputError(
-                f"the benchmark {name} was measured by another command: {kept[name]}",
+                f"the benchmark {name} was measured by another command: {kept[name]}{unless}",
                 where=str(store.folder),
                 remedy="Numbers of two commands cannot be compared: give the new command another name, "
                 "or write the old one again.",
             )
+        # First: commands that were written, and failures that were not dropped, would never be tried again.
+        store.drop_benchmarks(others)
+        assumed = sorted(measured & (now.keys() - kept.keys()))
+        if assumed:
+            store.write_json(ASSUMED_FILE, sorted({*known, *assumed}))
     if kept | now != kept:
         store.write_json(COMMANDS_FILE, kept | now)
-    return others
+    return _tell_assumed(assumed)
+
+
+def _tell_assumed(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    were, those = ("was", "it is") if len(names) == 1 else ("were", "they are")
+    return (
+        f"the store does not say by which command {join_names(names)} {were} measured: {those} taken for "
+        "today's, and another one is refused from now on"
+    )
 
 
 def spell_build(settings: SelectionSettings, build: BuildSetting | None) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from datamill.conduct.selection.store.fleet_origin import ORIGIN_FILE, SUBMITTED_FILE
+from datamill.conduct.selection.store.kept_commands import ASSUMED_FILE, COMMANDS_FILE
 from datamill.conduct.selection.store.selection_store import (
     PACKED_PROFILES,
     PACKED_TABLES,
@@ -19,7 +20,15 @@ from datamill.conduct.selection.store.selection_store import (
 from datamill.experiment.errors import InputError
 from datamill.selection.history.settings import SETTINGS_FILE
 
-_COPIED = ("versions.json", "programs.json", "counts.json", "observations.parquet", ORIGIN_FILE)
+_COPIED = (
+    "versions.json",
+    "programs.json",
+    "counts.json",
+    "observations.parquet",
+    COMMANDS_FILE,
+    ASSUMED_FILE,
+    ORIGIN_FILE,
+)
 
 
 def pack_store(store: SelectionStore, settings: Path, folder: Path) -> int:

@@ -7,6 +7,8 @@
     counts.json            instructions that benchmarks executed
     observations.parquet   executions of benchmarks; observations.jsonl: those of a session that is under way
     session.json           that session's order
+    commands.json          the commands by which benchmarks were measured
+    assumed_commands.json  names of benchmarks that an older datamill measured, which did not keep the command
     fleet.json             the machine of a fleet that builds and measures, where a fleet does
     submitted.json         its experiment that is under way
     model.json             the predictor that was trained
@@ -285,13 +287,17 @@ class SelectionStore:
 
     def read_observations(self) -> list[Observation]:
         """Return all observations."""
+        return [*self._read_table(), *self.read_log()]
+
+    def _read_table(self) -> list[Observation]:
+        """Observations of sessions that are closed."""
         path = self.folder / "observations.parquet"
         if not path.exists():
-            return self.read_log()
+            return []
         # Imported late: predicting reads no observations.
         import pyarrow.parquet as pq
 
-        return [*msgspec.convert(pq.read_table(path).to_pylist(), list[Observation]), *self.read_log()]
+        return msgspec.convert(pq.read_table(path).to_pylist(), list[Observation])
 
     def close_session(self) -> None:
         """Move the observations of the session into the table."""
@@ -300,6 +306,21 @@ class SelectionStore:
             self._write_observations(self.read_observations())
             log.unlink()
         (self.folder / "session.json").unlink(missing_ok=True)
+
+    def drop_benchmarks(self, names: Collection[str]) -> None:
+        """Forget what was counted and observed of benchmarks, also in the session that is under way."""
+        counts = self.read_counts()
+        left = [item for item in counts if item.benchmark not in names]
+        if len(left) < len(counts):
+            self.write_counts(left)
+        log = self.read_log()
+        if any(item.benchmark in names for item in log):
+            lines = (msgspec.json.encode(item) + b"\n" for item in log if item.benchmark not in names)
+            _replace(self.folder / "observations.jsonl", b"".join(lines))
+        kept = self._read_table()
+        others = [item for item in kept if item.benchmark not in names]
+        if len(others) < len(kept):
+            self._write_observations(others)
 
     def put_session(self, name: str, observations: Iterable[Observation]) -> None:
         """Put a session that was measured elsewhere into the table, in place of what there is of it."""

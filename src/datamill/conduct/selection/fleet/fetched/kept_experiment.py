@@ -77,7 +77,7 @@ def keep_experiment(
             made = read_builds(
                 own, project.settings, history, project.store, project.store.folder / "unpacked"
             )
-            keep_builds(made, history, project.store)
+            keep_builds(made, submission.builds, history, project.store)
             kept = replace(kept, builds=len(made))
         else:
             for trial in own:

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from datamill.conduct.selection.collecting.build_version import BUILD_TIME, check_out
-from datamill.conduct.selection.collecting.commands import HERE
+from datamill.conduct.selection.collecting.commands import HERE, HERE_VARIABLE, spell_here
 from datamill.conduct.selection.collecting.walked_history import GitHistory
 from datamill.conduct.selection.fleet.submitted.program_packages import copy_inputs
 from datamill.packing.command_packages import write_script
@@ -16,11 +16,11 @@ from datamill.selection.history.settings import BuildSetting, SelectionSettings
 _PLACE = "selection"
 _SETUP = """\
 #!/bin/sh
-here=$PWD/{place}/here
+{here}=$PWD/{place}/here
 cd {place}/source || exit 125
 GIT_CEILING_DIRECTORIES=${{PWD%/*}}
 SOURCE_DATE_EPOCH={time}
-export here GIT_CEILING_DIRECTORIES SOURCE_DATE_EPOCH
+export {here} GIT_CEILING_DIRECTORIES SOURCE_DATE_EPOCH
 exec /bin/sh -c {build}
 """
 #: Links are kept as such, with what they lead to: libraries are known by names that are links.
@@ -75,8 +75,8 @@ def write_version_package(
     if build is not None:
         if HERE in build.command:
             copy_inputs(settings, here, place / "here")
-        command = build.command.replace(HERE, "$here")
-        text = _SETUP.format(place=_PLACE, time=BUILD_TIME, build=shlex.quote(command))
+        command = shlex.quote(spell_here(build.command))
+        text = _SETUP.format(place=_PLACE, here=HERE_VARIABLE, time=BUILD_TIME, build=command)
         write_script(folder / "setup.sh", text)
     paths = dict.fromkeys((*settings.list_binaries(build), *settings.keep))
     listed = " ".join(map(shlex.quote, paths))

@@ -4,10 +4,12 @@ import pytest
 from made.selection.selection_records import make_function, make_profile, make_table
 
 from datamill.conduct.selection.collecting.build_version import describe_refusal
+from datamill.conduct.selection.store.kept_commands import keep_commands
 from datamill.conduct.selection.store.packed_store import pack_store
 from datamill.conduct.selection.store.selection_store import SelectionStore
 from datamill.experiment.errors import InputError
-from datamill.selection.history.records import Program, Version
+from datamill.selection.history.records import COUNTED_WAY, Program, Version, WorkCount
+from datamill.selection.history.settings import parse_settings
 
 
 def test_a_version_with_one_binary_is_named_as_those_with_several(tmp_path):
@@ -43,6 +45,18 @@ def test_a_store_is_not_packed_below_a_file(tmp_path):
     with pytest.raises(InputError) as refused:
         pack_store(store, tmp_path / "selection.toml", tmp_path / "file" / "packed")
     assert refused.value.message == "cannot be made: Not a directory"
+
+
+def test_a_packed_store_still_refuses_another_command(tmp_path):
+    text = 'binaries = ["tool"]\n[[benchmark]]\nname = "bench"\ncommand = "./tool {}"\n'
+    store = SelectionStore(tmp_path / "store")
+    store.write_versions([], [])
+    keep_commands(parse_settings(text.format("a")), store)
+    store.write_counts([WorkCount("one", "bench", 1000, way=COUNTED_WAY)])
+    (tmp_path / "selection.toml").write_text(text.format("a"))
+    pack_store(store, tmp_path / "selection.toml", tmp_path / "packed")
+    with pytest.raises(InputError, match="was measured by another command"):
+        keep_commands(parse_settings(text.format("b")), SelectionStore(tmp_path / "packed"))
 
 
 def test_why_a_version_was_refused_is_told_in_sentences():
