@@ -94,3 +94,29 @@ fn how_a_nameless_table_is_aligned_does_not_change_a_digest() {
         assert_eq!(changed(&old, &other), ["look"], "{target:?}");
     }
 }
+
+/// Three functions, and a table of eight entries, of which the second reads one and the third may take another.
+const MIDDLE: &str = r#"
+__asm__(".section .rodata\n.balign 16\n.Lt: .long 3, 1, 4, 1, 5, 9, 2, 6\n.Lafter: .long 7, 7\n"
+        ".text\n.globl one\n.type one, @function\none: lea .Lt(%rip), %rax\n ret\n.size one, .-one\n"
+        ".globl two\n.type two, @function\ntwo: mov .Lt+12(%rip), %eax\n ret\n.size two, .-two\n"
+        ".globl three\n.type three, @function\nthree: lea .Lafter(%rip), %rax\n ret\n.size three, .-three\n");
+extern const int *one(void), *three(void);
+extern int two(void);
+int main(void) { return one()[0] + two() + three()[0]; }
+"#;
+
+#[test]
+fn a_table_does_not_end_where_another_function_reads_an_entry() {
+    for target in those_here(&[TARGETS[0], TARGETS[3]]) {
+        let old = build(&target, MIDDLE).table();
+        let after = |from: &str, to: &str| {
+            let edited = MIDDLE.replace(from, to);
+            assert_ne!(edited, MIDDLE);
+            changed(&old, &build(&target, &edited).table())
+        };
+        assert_eq!(after("5, 9, 2, 6", "5, 8, 2, 6"), ["one"], "{target:?}");
+        assert_eq!(after("4, 1, 5", "4, 2, 5"), ["one", "two"], "{target:?}");
+        assert_eq!(after("7, 7", "7, 8"), ["three"], "{target:?}");
+    }
+}

@@ -39,3 +39,50 @@ fn a_text_of_rust_ends_where_the_next_one_begins() {
         assert_eq!(changed(&old, &second), ["a::two"], "{target:?}");
     }
 }
+
+/// A text of fifty bytes that a function shows, and of which `/*OTHER*/` of another uses the sixteen in its middle.
+const COPIED: &str = r#"
+__asm__(".section .rodata\n.Ltext: .ascii \"a rather long message of exactly fifty bytes, that.\"\n.byte 0\n"
+        ".text\n.globl _RNvC1a4show\n.type _RNvC1a4show, @function\n_RNvC1a4show:\n"
+        " lea .Ltext(%rip), %rax\n mov $50, %edx\n ret\n.size _RNvC1a4show, .-_RNvC1a4show\n"
+        ".globl _RNvC1a4copy\n.type _RNvC1a4copy, @function\n_RNvC1a4copy:\n"
+        " /*OTHER*/\n ret\n.size _RNvC1a4copy, .-_RNvC1a4copy\n");
+extern const char *show(void) __asm__("_RNvC1a4show");
+extern void copy(void) __asm__("_RNvC1a4copy");
+int main(void) { copy(); return show()[0]; }
+"#;
+
+#[test]
+fn a_text_of_rust_does_not_end_within_it() {
+    for target in those_here(&[TARGETS[0], TARGETS[3]]) {
+        for other in ["movups .Ltext+16(%rip), %xmm0", "lea .Ltext+16(%rip), %rcx"] {
+            let source = COPIED.replace("/*OTHER*/", other);
+            let old = build(&target, &source).table();
+            for (from, to) in [("fifty", "sixty"), ("that.", "this.")] {
+                let edited = source.replace(from, to);
+                assert_ne!(edited, source);
+                let changed = changed(&old, &build(&target, &edited).table());
+                assert!(
+                    changed.contains(&"a::show".to_owned()),
+                    "{other}, {to}: {changed:?} on {target:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_text_of_rust_may_hold_zeros() {
+    for target in those_here(&[TARGETS[0], TARGETS[3]]) {
+        for (from, to) in [
+            ("\\\\000hello", "\\\\000hallo"),
+            ("he\\\\000llo", "he\\\\000lla"),
+        ] {
+            let [old, new] = [from, to].map(|text| {
+                let source = PACKED.replace("hello", text).replace("$5", "$9");
+                build(&target, &source).table()
+            });
+            assert_eq!(changed(&old, &new), ["a::one"], "{from} on {target:?}");
+        }
+    }
+}

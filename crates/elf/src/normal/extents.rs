@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::data::{Held, begins_pointer, write};
 use super::form::{Read, Used};
+use super::texts::{may_be_numbers, text_in};
 use crate::digest::mix;
 use crate::image::Holding;
 use crate::image::layout::Layout;
@@ -69,16 +70,23 @@ fn list_pointed(layout: &Layout<'_>) -> impl Iterator<Item = u64> {
 /// Adds to the digests of functions what the constants hold of which their code says only where they begin.
 pub(crate) fn add_held(layout: &Layout<'_>, starts: &[u64], reads: &mut [Read], used: &Used) {
     let mut open = used.open.as_slice();
+    let mut constants = used.constants.as_slice();
     let mut held = Held::default();
     let mut seen = HashSet::new();
     for read in reads {
         let (own, rest) = open.split_at(read.open);
         open = rest;
+        let (lengths, rest) = constants.split_at(read.constants);
+        constants = rest;
         held.clear();
         seen.clear();
         // Each once: together they are then no longer than the sections.
         for address in own.iter().filter(|address| seen.insert(**address)) {
-            let end = find_end(layout, starts, *address);
+            let text = read
+                .of_rust
+                .then(|| find_end_of_text(layout, starts, *address, lengths))
+                .flatten();
+            let end = text.unwrap_or_else(|| find_end(layout, starts, *address));
             write(layout, *address, end, &mut held);
         }
         if own.is_empty() {
@@ -95,6 +103,24 @@ pub(crate) fn add_held(layout: &Layout<'_>, starts: &[u64], reads: &mut [Read], 
             *digest = mix(words.map(u64::to_le_bytes).as_flattened());
         }
     }
+}
+
+/// The end of a text of Rust: the first place that begins as far behind it as a constant of the code says, which is its
+/// length then. Else its zero, or the next place if that is farther: texts and tables of bytes may hold zeros.
+fn find_end_of_text(
+    layout: &Layout<'_>,
+    starts: &[u64],
+    address: u64,
+    lengths: &[i64],
+) -> Option<u64> {
+    let bytes = layout.image.bytes_from(address)?;
+    let text = text_in(bytes).filter(|text| !may_be_numbers(bytes, text.len()))?;
+    let end = (address + text.len() as u64).max(find_end(layout, starts, address));
+    let next = starts[starts.partition_point(|start| *start <= address)..]
+        .iter()
+        .take_while(|start| **start < end)
+        .find(|start| lengths.binary_search(&((**start - address) as i64)).is_ok());
+    Some(next.copied().unwrap_or(end))
 }
 
 /// The end of what begins at `address`, without zeros: the linker fills with them up to the next.
