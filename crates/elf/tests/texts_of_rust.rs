@@ -4,6 +4,7 @@ mod compiled;
 
 use compiled::source::{build, changed};
 use compiled::{TARGETS, those_here};
+use datamill_elf::FunctionTable;
 
 /// Texts of Rust lie one behind the other.
 const PACKED: &str = r#"
@@ -83,6 +84,46 @@ fn a_text_of_rust_may_hold_zeros() {
                 build(&target, &source).table()
             });
             assert_eq!(changed(&old, &new), ["a::one"], "{from} on {target:?}");
+        }
+    }
+}
+
+/// Data of Rust with texts behind pointers, none with a zero at its end.
+const POINTED: &str = r#"
+__asm__(".section .rodata\n.Lone: .ascii \"alpha\"\n.Ltwo: .ascii \"be\\000ta\"\n.Lend: .ascii \"gamma\"\n.byte 1, 0\n"
+        ".section .data.rel.ro,\"aw\"\n.balign 8\n"
+        ".globl _RNvC1a5FIRST\n.type _RNvC1a5FIRST, @object\n_RNvC1a5FIRST: .quad .Lone, 5\n.size _RNvC1a5FIRST, 16\n"
+        ".globl _RNvC1a4LAST\n.type _RNvC1a4LAST, @object\n_RNvC1a4LAST: .quad .Ltwo, 5, .Lend, 5\n"
+        ".size _RNvC1a4LAST, 32\n.text\n");
+extern const char *const first[2] __asm__("_RNvC1a5FIRST"), *const last[4] __asm__("_RNvC1a4LAST");
+int main(void) { return first[0][0] + last[0][0]; }
+"#;
+
+/// Names of data whose digests differ.
+fn changed_data(old: &FunctionTable, new: &FunctionTable) -> Vec<String> {
+    let pairs = old.data.iter().zip(&new.data);
+    pairs
+        .inspect(|(before, after)| assert_eq!(before.name, after.name))
+        .filter(|(before, after)| before.content != after.content)
+        .map(|(before, _)| before.name.clone())
+        .collect()
+}
+
+#[test]
+fn data_of_rust_tell_the_texts_that_their_pointers_lead_to() {
+    for target in those_here(&TARGETS[..1]) {
+        let old = build(&target, POINTED).table();
+        for (from, to, name) in [
+            // What follows it is no text.
+            ("gamma", "gammb", "a::LAST"),
+            ("alpha", "alphb", "a::FIRST"),
+            ("be\\\\000ta", "bf\\\\000ta", "a::LAST"),
+            ("be\\\\000ta", "be\\\\000tb", "a::LAST"),
+        ] {
+            let edited = POINTED.replace(from, to);
+            assert_ne!(edited, POINTED, "{from}");
+            let new = build(&target, &edited).table();
+            assert_eq!(changed_data(&old, &new), [name], "{from} to {to}");
         }
     }
 }

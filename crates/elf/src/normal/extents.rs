@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::data::{Held, begins_pointer, write};
+use super::data::{Held, OfRust, begins_pointer, list_slots, write};
 use super::form::{Read, Used};
 use super::texts::{may_be_numbers, text_in};
 use crate::digest::mix;
 use crate::image::Holding;
 use crate::image::layout::Layout;
-use crate::image::slots::Slot;
 
 /// Most bytes that are taken for one.
 const MOST: u64 = 1 << 12;
@@ -20,16 +19,7 @@ pub(crate) fn list_starts<'u>(
 ) -> Vec<u64> {
     let mut starts: Vec<u64> = used.flat_map(|used| used.places.iter().copied()).collect();
     starts.extend(layout.objects.iter().map(|place| place.start));
-    starts.extend(
-        layout
-            .slots
-            .between(0, u64::MAX)
-            .iter()
-            .filter_map(|(_, slot)| match slot {
-                Slot::Here(address) => Some(*address),
-                Slot::Import(_) => None,
-            }),
-    );
+    starts.extend(list_slots(layout));
     if !layout.image.movable {
         starts.extend(list_pointed(layout));
     }
@@ -87,7 +77,8 @@ pub(crate) fn add_held(layout: &Layout<'_>, starts: &[u64], reads: &mut [Read], 
                 .then(|| find_end_of_text(layout, starts, *address, lengths))
                 .flatten();
             let end = text.unwrap_or_else(|| find_end(layout, starts, *address));
-            write(layout, *address, end, &mut held);
+            let rust = read.of_rust.then_some(OfRust { starts, end });
+            write(layout, *address, end, rust.as_ref(), &mut held);
         }
         if own.is_empty() {
             continue;
@@ -146,5 +137,35 @@ fn find_end(layout: &Layout<'_>, starts: &[u64], address: u64) -> u64 {
         whole
     } else {
         end
+    }
+}
+
+/// The constant at `address`, to which the word at `word` of data points: a text up to its zero, of another nothing.
+///
+/// In data of Rust (`rust`) the word behind the pointer is its length: fewer bytes than up to the zero are taken only
+/// where something else begins there, more always.
+pub(super) fn constant_at<'a>(
+    layout: &Layout<'a>,
+    word: u64,
+    address: u64,
+    rust: Option<&OfRust<'_>>,
+) -> &'a [u8] {
+    let bytes = layout.image.bytes_from(address).unwrap_or_default();
+    let text = text_in(bytes);
+    let after = word + layout.image.machine.pointer() as u64;
+    let Some((rust, length)) = rust
+        .filter(|rust| after < rust.end && !begins_pointer(layout, after))
+        .zip(layout.image.pointer_at(after))
+    else {
+        return text.unwrap_or_default();
+    };
+    // What goes beyond the section is no length.
+    if length > bytes.len() as u64 {
+        return text.unwrap_or_default();
+    }
+    let is_end = || rust.starts.binary_search(&(address + length)).is_ok();
+    match text {
+        Some(text) if length < text.len() as u64 && !is_end() => text,
+        _ => &bytes[..length.min(MOST) as usize],
     }
 }
