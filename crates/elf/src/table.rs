@@ -91,4 +91,4 @@ pub struct Build {
 pub type Library = String;
 
 /// The version of the normal form that this crate reads.
-pub const FORM: u32 = 3;
+pub const FORM: u32 = 4;

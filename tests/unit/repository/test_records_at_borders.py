@@ -29,7 +29,6 @@ _OF_ANY = {
     "packing/shipped_packages.py": (1, "reads TOML"),
     "selection/history/checked_tables.py": (2, "reads TOML"),
     "conduct/question/screening/follow_up.py": (2, "changes the TOML of an experiment file"),
-    "selection/history/checked_tables.py": (2, "reads TOML"),
     "cli/analyze/plan.py": (1, "passes options of click on"),
     "service/broker/credentials.py": (3, "writes claims of a JWT"),
     "service/front_door/kept_threads.py": (3, "overrides an application of Django, with its types"),

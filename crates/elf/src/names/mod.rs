@@ -85,7 +85,9 @@ fn split_marks(symbol: &str) -> (&str, &str) {
 
 /// Whether a symbol is of Rust, by its newer scheme or its older one.
 pub(crate) fn is_of_rust(symbol: &str) -> bool {
-    symbol.starts_with("_R") || end_of_rust(symbol).is_some()
+    // C has such names too: `_Report`.
+    let is_newer = || rustc_demangle::try_demangle(split_marks(symbol).0).is_ok();
+    symbol.starts_with("_R") && is_newer() || end_of_rust(symbol).is_some()
 }
 
 fn is_number(mark: &str) -> bool {
@@ -114,7 +116,7 @@ fn end_of_rust(symbol: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clone_of, shown, stem};
+    use super::{clone_of, is_of_rust, shown, stem};
 
     #[test]
     fn numbers_of_clones_and_local_data_are_left_out_of_stems() {
@@ -135,6 +137,32 @@ mod tests {
         assert_eq!(clone_of("walk.part.0").as_deref(), Some("walk"));
         assert_eq!(clone_of("_Z4walki.cold").as_deref(), Some("walk(int)"));
         assert_eq!(clone_of("counter.3"), None);
+    }
+
+    #[test]
+    fn names_of_c_and_cpp_are_not_of_rust() {
+        for symbol in [
+            "_RNvC3foo3bar",
+            "_RNvC3foo3bar.llvm.77",
+            "_RINvNtC3std3mem8align_ofdE",
+            "_ZN3git4walk17h0123456789abcdefE",
+            "_ZN3git4walk17h0123456789abcdefE.cold",
+        ] {
+            assert!(is_of_rust(symbol), "{symbol}");
+        }
+        for symbol in [
+            "_Report",
+            "_Read",
+            "_R",
+            "_RIGHT",
+            "_RNvC",
+            "_Z4walki",
+            "_ZN3git4walkEv",
+            "walk",
+            "",
+        ] {
+            assert!(!is_of_rust(symbol), "{symbol}");
+        }
     }
 
     #[test]

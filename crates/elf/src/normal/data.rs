@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
+use super::extents::constant_at;
 use super::form::Reference;
-use super::texts::text_in;
 use crate::digest::mix;
 use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
 use crate::image::slots::Slot;
+use crate::names::is_of_rust;
 
 /// What is known of named data but their names.
 pub(crate) struct Content<'a> {
@@ -19,6 +20,14 @@ pub(crate) struct Content<'a> {
     pub(crate) size: u64,
     pub(crate) section: &'a str,
     pub(crate) refers_to: Vec<Reference>,
+}
+
+/// Data of Rust, where the length of a constant follows its address.
+pub(super) struct OfRust<'s> {
+    /// Where constants begin, ascending.
+    pub(super) starts: &'s [u64],
+    /// The data's end.
+    pub(super) end: u64,
 }
 
 /// What data hold in the form in which it is compared.
@@ -76,13 +85,19 @@ impl Held {
 /// the address of code or data counts as that. Data that begin as zeros are known by their
 /// size, data that the file cannot show whole by what it shows.
 pub(crate) fn content_of<'a>(layout: &Layout<'a>) -> Vec<Content<'a>> {
+    let mut pointed: Vec<u64> = list_slots(layout).collect();
+    pointed.sort_unstable();
     layout
         .objects
         .par_iter()
         .map_init(Held::default, |held, place| {
             held.clear();
             let section = layout.image.section_at(place.start);
-            write(layout, place.start, place.end, held);
+            let rust = is_of_rust(place.symbol).then_some(OfRust {
+                starts: &pointed,
+                end: place.end,
+            });
+            write(layout, place.start, place.end, rust.as_ref(), held);
             Content {
                 digest: mix(&held.form),
                 without_names: held.without_names(),
@@ -94,20 +109,44 @@ pub(crate) fn content_of<'a>(layout: &Layout<'a>) -> Vec<Content<'a>> {
         .collect()
 }
 
+/// Where words lead to that the loader fills.
+pub(super) fn list_slots(layout: &Layout<'_>) -> impl Iterator<Item = u64> {
+    layout
+        .slots
+        .between(0, u64::MAX)
+        .iter()
+        .filter_map(|(_, slot)| match slot {
+            Slot::Here(address) => Some(*address),
+            Slot::Import(_) => None,
+        })
+}
+
 /// Adds what lies from `start` to `end`.
-pub(super) fn write(layout: &Layout<'_>, start: u64, end: u64, held: &mut Held) {
+pub(super) fn write(
+    layout: &Layout<'_>,
+    start: u64,
+    end: u64,
+    rust: Option<&OfRust<'_>>,
+    held: &mut Held,
+) {
     held.form.extend_from_slice(&(end - start).to_le_bytes());
     let bytes = layout.image.bytes_from(start).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(usize::try_from(end - start).unwrap_or(0))];
     if layout.image.movable {
-        write_filled(layout, bytes, start, held);
+        write_filled(layout, bytes, start, rust, held);
     } else {
-        write_fixed(layout, bytes, start, held);
+        write_fixed(layout, bytes, start, rust, held);
     }
 }
 
 /// Where the loader chooses the addresses, only words that it fills point to anything.
-fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, held: &mut Held) {
+fn write_filled(
+    layout: &Layout<'_>,
+    bytes: &[u8],
+    start: u64,
+    rust: Option<&OfRust<'_>>,
+    held: &mut Held,
+) {
     let width = layout.image.machine.pointer();
     let mut next = 0;
     for (address, slot) in layout.slots.between(start, start + bytes.len() as u64) {
@@ -116,14 +155,20 @@ fn write_filled(layout: &Layout<'_>, bytes: &[u8], start: u64, held: &mut Held) 
             continue;
         }
         held.form.extend_from_slice(&bytes[next..offset]);
-        point(layout, *slot, held);
+        point(layout, *address, *slot, rust, held);
         next = offset + width;
     }
     held.form.extend_from_slice(&bytes[next..]);
 }
 
 /// Where the linker fixed addresses, each aligned word may be one.
-fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, held: &mut Held) {
+fn write_fixed(
+    layout: &Layout<'_>,
+    bytes: &[u8],
+    start: u64,
+    rust: Option<&OfRust<'_>>,
+    held: &mut Held,
+) {
     let width = layout.image.machine.pointer();
     let unaligned = (start.wrapping_neg() % width as u64) as usize;
     let (head, words) = bytes.split_at(unaligned.min(bytes.len()));
@@ -131,7 +176,7 @@ fn write_fixed(layout: &Layout<'_>, bytes: &[u8], start: u64, held: &mut Held) {
     let mut address = start + head.len() as u64;
     for word in words.chunks(width) {
         match pointed(layout, address).filter(|_| word.len() == width) {
-            Some(target) => point(layout, target, held),
+            Some(target) => point(layout, address, target, rust, held),
             None => held.form.extend_from_slice(word),
         }
         address += width as u64;
@@ -178,7 +223,7 @@ fn is_label(layout: &Layout<'_>, address: u64, value: u64) -> bool {
         })
 }
 
-fn point(layout: &Layout<'_>, target: Slot, held: &mut Held) {
+fn point(layout: &Layout<'_>, word: u64, target: Slot, rust: Option<&OfRust<'_>>, held: &mut Held) {
     let imports = layout.slots.imports();
     let address = match target {
         Slot::Import(index) => return held.named(b'N', imports[index], 0),
@@ -196,11 +241,9 @@ fn point(layout: &Layout<'_>, target: Slot, held: &mut Held) {
         Target::Import(index) => held.named(b'N', imports[index], 0),
         Target::Place(section) => {
             held.named(b'S', section.name, 0);
-            let bytes = layout.image.bytes_from(address).unwrap_or_default();
-            if section.holding == Holding::Constant
-                && let Some(text) = text_in(bytes)
-            {
-                held.form.extend_from_slice(text);
+            if section.holding == Holding::Constant {
+                let constant = constant_at(layout, word, address, rust);
+                held.form.extend_from_slice(constant);
             }
         }
         Target::Nowhere => held.named(b'?', "", address),

@@ -25,8 +25,10 @@
 //! after its first 8 bytes; everywhere what nameless constants with pointers hold, and the entries of a table of jumps
 //! after the second where no comparison before the jump says how many there are.
 //!
-//! Where a nameless table ends nothing says. It is taken to go up to the next place that code or data refer to, at most
-//! 4096 bytes, without zeros at its end: code may seem to change where something behind it does that is never referred to.
+//! Where a nameless table ends nothing says. It is taken to go up to the next place whose address code takes or data
+//! hold, at most 4096 bytes, without zeros at its end: code may seem to change where something behind it does that is only
+//! read or never referred to. What is only read ends nothing, since it may lie within the table; an address within it that
+//! is taken does. A text of Rust ends so only where a constant of the code says that it is as long.
 
 mod aarch64;
 mod arm;
@@ -53,12 +55,7 @@ pub(crate) fn read_function(layout: &Layout<'_>, index: usize, form: &mut Form) 
     let length = usize::try_from(place.end - place.start).unwrap_or(0);
     let section = layout.image.bytes_from(place.start).unwrap_or_default();
     let code = &section[..length.min(section.len())];
-    form.begin(
-        index,
-        place.start,
-        code.len(),
-        uses_boundaries(place.symbol),
-    );
+    form.begin(index, place, code.len());
     match layout.image.machine {
         Machine::X86_64 => x86::read(layout, section, code.len(), place.start, 64, form),
         Machine::I386 => x86::read(layout, section, code.len(), place.start, 32, form),

@@ -1,6 +1,8 @@
 //! Programs compiled for a test, and what binutils says about them.
 #![allow(dead_code)]
 
+pub mod source;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -84,6 +86,17 @@ impl Target {
             target: *self,
         }
     }
+}
+
+/// Those of `targets` whose compiler is here: one at least, so that no test passes without having tried anything.
+pub fn those_here(targets: &[Target]) -> Vec<Target> {
+    let here: Vec<Target> = targets
+        .iter()
+        .filter(|target| target.is_here())
+        .copied()
+        .collect();
+    assert!(!here.is_empty(), "no compiler for any of {targets:?}");
+    here
 }
 
 /// A compiled program; its folder goes with it.

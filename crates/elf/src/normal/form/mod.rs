@@ -12,9 +12,12 @@ use order::Order;
 
 use super::lines::Lines;
 use super::loops::{Flow, Jump};
+use super::uses_boundaries;
 use crate::digest::mix;
 use crate::image::Holding;
 use crate::image::layout::{Layout, Target};
+use crate::image::symbols::Place;
+use crate::names::is_of_rust;
 
 /// What a function calls or takes the address of, by its index among those of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +41,7 @@ pub(crate) struct Read {
     pub(crate) refers_to: usize,
     pub(crate) constants: usize,
     pub(crate) open: usize,
+    pub(crate) of_rust: bool,
 }
 
 /// What functions in a row call, refer to and use as constants.
@@ -75,6 +79,8 @@ pub(crate) struct Form {
     ahead: Vec<(u32, u32)>,
     /// Whether an address may mean where a section begins or ends.
     boundaries: bool,
+    /// Whether it is of Rust, whose texts have no zeros behind them.
+    of_rust: bool,
     flow: Flow,
     lines: Lines,
     /// Whether the form names functions or data of this program.
@@ -123,6 +129,7 @@ impl Form {
             table: Vec::new(),
             ahead: Vec::new(),
             boundaries: false,
+            of_rust: false,
             flow: Flow::default(),
             lines: Lines::default(),
             is_naming: false,
@@ -143,8 +150,8 @@ impl Form {
     }
 
     /// Begins a function of `length` bytes.
-    pub(super) fn begin(&mut self, index: usize, start: u64, length: usize, boundaries: bool) {
-        (self.index, self.start, self.length) = (index, start, length);
+    pub(super) fn begin(&mut self, index: usize, place: &Place<'_>, length: usize) {
+        (self.index, self.start, self.length) = (index, place.start, length);
         self.bytes.clear();
         self.order.begin(length);
         self.idle = 0;
@@ -157,7 +164,8 @@ impl Form {
         self.names.clear();
         self.flow.clear();
         self.lines.clear();
-        self.boundaries = boundaries;
+        self.boundaries = uses_boundaries(place.symbol);
+        self.of_rust = is_of_rust(place.symbol);
         (self.called.count, self.referred.count) = (0, 0);
         self.constants = self.used.constants.len();
         self.open = self.used.open.len();
@@ -381,6 +389,7 @@ impl Form {
             refers_to: self.referred.count,
             constants: self.order_constants(),
             open: self.used.open.len() - self.open,
+            of_rust: self.of_rust,
         }
     }
 

@@ -3,21 +3,24 @@
 use super::{Form, UNKNOWN};
 use crate::image::Machine;
 use crate::image::layout::{Layout, Target};
-use crate::names::is_of_rust;
 use crate::normal::texts::{may_be_numbers, names_source, text_in, without_folder};
 
 impl Form {
     /// A nameless constant by what it holds.
     #[inline(never)]
     pub(super) fn nameless(&mut self, layout: &Layout<'_>, address: u64, read: usize) {
-        self.used.places.push(address);
         let bytes = layout.image.bytes_from(address).unwrap_or_default();
         if matches!(read, 0 | 4 | 8) && self.begins_table(layout, address, bytes, read) {
+            self.used.places.push(address);
             self.bytes.push(b'T');
             return;
         }
+        // What is only read may lie within what another function has the address of: nothing ends there.
+        if read == 0 {
+            self.used.places.push(address);
+        }
         // Texts of Rust end where the next one begins, with no zero between.
-        if read == 0 && self.follows(layout) && is_of_rust(layout.functions[self.index].symbol) {
+        if read == 0 && self.follows(layout) && self.of_rust {
             self.bytes.push(b'R');
             self.open(layout, address);
             return;
@@ -38,8 +41,11 @@ impl Form {
             }
             return;
         }
-        if read == 0 {
+        if read == 0 && self.follows(layout) {
+            // What it holds is told as far as it goes: eight bytes may be its neighbour's too.
+            self.bytes.push(b'=');
             self.open(layout, address);
+            return;
         }
         let length = if read == 0 { 8 } else { read.min(64) };
         self.bytes.push(b'=');
