@@ -66,7 +66,7 @@ def test_a_gate_that_passes_says_below_which_size_slowdowns_pass_unseen(answer: 
     )
     keener = replace(same[0], name="keen", detectable=0.013)
     blunt = replace(same[0], detectable=0.34)
-    # What is said of the blunt one is not said of the keen one.
+    # The second benchmark finds smaller slowdowns than the first, and the sentence must not deny it.
     assert phrase_gate(replace(answer, benchmarks=(blunt, keener))).endswith(
         "one of 34% would have been found in any of them in four of five runs, "
         "smaller ones in some of them or less often."
